@@ -1,0 +1,53 @@
+"""What a tool may do right now: the stricter of its code, its row and its proposal."""
+
+from dataclasses import dataclass
+
+from tools import registry
+from tools.contract import Tier, stricter
+from tools.models import Tool
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The answer for one moment; never kept, because an admin may tighten it meanwhile.
+
+    `eager`: may run while the answer still streams. `timeout`: seconds for one attempt.
+    """
+
+    name: str
+    known: bool
+    enabled: bool
+    tier: Tier
+    eager: bool
+    needs_approval: bool
+    timeout: float
+
+
+def effective(name: str, *, proposed_tier: Tier | None = None) -> Policy:
+    """Read the Tool row afresh and combine it with the code and the tier when proposed.
+
+    A name that nobody registered, or a tool without a row, is not enabled.
+    """
+    declared = registry.get(name)
+    if declared is None:
+        return Policy(name, False, False, Tier.IRREVERSIBLE, False, True, 0.0)
+    row = Tool.objects.filter(name=name).first()
+    tier = stricter(declared.tier, proposed_tier or declared.tier)
+    if row is not None:
+        tier = stricter(tier, Tier(row.tier))
+    forced = row is not None and row.dispatch == Tool.Dispatch.SPECULATIVE
+    asks = row is not None and row.approval == Tool.Approval.ALWAYS
+    return Policy(
+        name=name,
+        known=True,
+        enabled=row is not None and row.enabled,
+        tier=tier,
+        eager=tier is Tier.READ_ONLY and not forced,
+        needs_approval=tier is Tier.IRREVERSIBLE or asks,
+        timeout=declared.timeout,
+    )
+
+
+def sync() -> list[str]:
+    """Create the Tool rows that are missing; idempotent. Returns the names created."""
+    return Tool.objects.sync()
