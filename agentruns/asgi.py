@@ -1,0 +1,22 @@
+"""The ASGI entry: pages and REST through Django, live progress through Channels."""
+
+import os
+
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.security.websocket import AllowedHostsOriginValidator
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentruns.settings")
+django_application = get_asgi_application()
+
+from agentruns.urls import websocket_urlpatterns  # noqa: E402  (apps must be loaded first)
+
+application = ProtocolTypeRouter(
+    {
+        "http": django_application,
+        "websocket": AllowedHostsOriginValidator(
+            AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
+        ),
+    }
+)

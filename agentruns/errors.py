@@ -1,0 +1,61 @@
+"""Every error that a person or a program is told: a code, a sentence, an HTTP status, and data.
+
+A wrong state is 409; a missing right is 403; an unknown id is 404; bad input is 400 or 422.
+"""
+
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+
+class AgentrunsError(Exception):
+    """The base of all our errors. `code` is for programs, `sentence` for people."""
+
+    code = "error"
+    status = 500
+    sentence: Any = _("Something went wrong.")
+
+    def __init__(self, sentence: Any = None, **data: Any) -> None:
+        self.sentence = sentence or type(self).sentence
+        self.data = data
+        super().__init__(str(self.sentence))
+
+
+class BadInput(AgentrunsError):
+    code = "bad_input"
+    status = 400
+    sentence = _("That cannot be used as it is.")
+
+
+class NotAllowed(AgentrunsError):
+    code = "not_allowed"
+    status = 403
+    sentence = _("You have no right to do that.")
+
+
+class NotFound(AgentrunsError):
+    code = "not_found"
+    status = 404
+    sentence = _("There is nothing here by that name.")
+
+
+class WrongState(AgentrunsError):
+    """The thing has moved on since; nothing was changed."""
+
+    code = "wrong_state"
+    status = 409
+    sentence = _("That is no longer possible: things have moved on.")
+
+
+class LateWrite(WrongState):
+    """A worker of an older epoch, or without its lease, tried to write (protocol §4)."""
+
+    code = "late_write"
+    sentence = _("This worker's time is over; what it wrote was refused.")
+
+
+class StopSignal(BaseException):
+    """Stop, as it travels through a driver and its tools.
+
+    A BaseException, so that no `except Exception` on the way swallows it.
+    """

@@ -1,0 +1,29 @@
+"""Addressable ids: a prefix that says what it is, then a ULID (sortable by time of birth)."""
+
+import secrets
+import time
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32
+LENGTH = 26
+
+
+def _ulid() -> str:
+    number = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def run_id() -> str:
+    return f"run_{_ulid()}"
+
+
+def thread_id() -> str:
+    return f"thr_{_ulid()}"
+
+
+def call_id() -> str:
+    return f"call_{_ulid()}"
+
+
+def request_id() -> str:
+    """The idempotency key that goes to the outside system, the same over every retry."""
+    return f"req_{_ulid()}"

@@ -1,0 +1,134 @@
+"""The ledger row of one tool call, which is its outbox row too."""
+
+import pgtrigger
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+from django_fsm import ConcurrentTransitionMixin
+
+from agentruns import ids
+from agentruns.models.fsm import state_field, state_triggers, verb
+from agentruns.models.run import Run
+from agentruns.states import CALL
+from tools.models import TIER_LABELS
+
+# The gate, once more, where no code can go round it. It locks the run's row, so a Stop that is
+# about to commit is waited for, and one that has committed is seen.
+GATE_FUNC = """
+    PERFORM 1 FROM agentruns_run r
+      WHERE r.id = NEW.run_id AND r.status = 'running' AND r.epoch = NEW.epoch
+      FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+      RAISE EXCEPTION 'gate: call % may not start: its run is not running in epoch %',
+        NEW.id, NEW.epoch USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+"""
+
+
+class ToolCall(ConcurrentTransitionMixin, models.Model):
+    """One call: intent, authority, claim, outcome. Written by agentruns.protocol only.
+
+    `epoch` is the epoch that it was proposed in; `position` its place in its turn; `number` its
+    place in the run (1, 2, …); `text_offset` where in the turn's text the model wrote it.
+    """
+
+    class UndoState(models.TextChoices):
+        NONE = "", _("not undone")
+        UNDONE = "undone", _("undone")
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.call_id, editable=False)
+    run = models.ForeignKey(Run, models.PROTECT, related_name="calls")
+    turn = models.PositiveIntegerField()
+    position = models.PositiveIntegerField()
+    number = models.PositiveIntegerField()
+    epoch = models.PositiveIntegerField()
+    text_offset = models.PositiveIntegerField(default=0)
+    provider_call_id = models.CharField(max_length=200)
+
+    tool = models.CharField(_("tool"), max_length=200)
+    tool_revision = models.CharField(max_length=64, blank=True, default="")
+    tier = models.CharField(max_length=20, choices=[(t.value, label) for t, label in TIER_LABELS.items()])
+    is_eager = models.BooleanField(default=False)
+    args = models.JSONField(default=dict)
+    args_digest = models.CharField(max_length=64, blank=True, default="")
+    summary = models.TextField(_("in plain words"), blank=True, default="")
+    request_id = models.CharField(max_length=40, unique=True, default=ids.request_id)
+
+    state = state_field(CALL)
+    reason = models.CharField(max_length=60, blank=True, default="")
+    detail = models.TextField(blank=True, default="")
+    draft = models.JSONField(null=True, blank=True)
+    receipt = models.JSONField(null=True, blank=True)
+    response = models.TextField(blank=True, default="")
+
+    claim_token = models.CharField(max_length=40, blank=True, default="")
+    claim_expires_at = models.DateTimeField(null=True, blank=True)
+    deadline_at = models.DateTimeField(null=True, blank=True)
+
+    consent_digest = models.CharField(max_length=64, blank=True, default="")
+    consent_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    consent_expires_at = models.DateTimeField(null=True, blank=True)
+    consent_used_at = models.DateTimeField(null=True, blank=True)
+
+    lookups = models.PositiveIntegerField(default=0)
+    next_lookup_at = models.DateTimeField(null=True, blank=True)
+
+    proposed_at = models.DateTimeField()
+    gate_passed_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    contradicted_at = models.DateTimeField(null=True, blank=True)
+    undo_state = models.CharField(
+        max_length=10, choices=UndoState.choices, blank=True, default=UndoState.NONE
+    )
+    undone_at = models.DateTimeField(null=True, blank=True)
+
+    buffer = verb(CALL, "buffer")
+    ask = verb(CALL, "ask")
+    approve = verb(CALL, "approve")
+    prepare = verb(CALL, "prepare")
+    pass_gate = verb(CALL, "pass_gate")
+    land = verb(CALL, "land")
+    fail = verb(CALL, "fail")
+    doubt = verb(CALL, "doubt")
+    void = verb(CALL, "void")
+    freeze = verb(CALL, "freeze")
+    reject = verb(CALL, "reject")
+    expire = verb(CALL, "expire")
+    deny = verb(CALL, "deny")
+    contradict = verb(CALL, "contradict")
+
+    class Meta:
+        ordering = ["run", "number"]
+        verbose_name = _("call")
+        verbose_name_plural = _("calls")
+        constraints = [
+            models.UniqueConstraint(fields=["run", "number"], name="one_call_per_number"),
+            models.UniqueConstraint(
+                fields=["run", "turn", "position"], name="one_call_per_position"
+            ),
+        ]
+        triggers = [
+            *state_triggers(CALL),
+            pgtrigger.Trigger(
+                name="gate",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Q(old__state__df=pgtrigger.F("new__state"))
+                & pgtrigger.Q(new__state="in_flight"),
+                func=GATE_FUNC,
+            ),
+            pgtrigger.Protect(
+                name="contradiction_is_marked",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Q(
+                    old__state="failed", new__state="landed", new__contradicted_at__isnull=True
+                ),
+            ),
+            pgtrigger.Protect(name="call_is_kept", operation=pgtrigger.Delete),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tool} {self.id}"

@@ -1,0 +1,57 @@
+"""The ledger's events: append-only, one order per run, each chained to the one before."""
+
+import pgtrigger
+from django.db import models
+
+from agentruns.models.call import ToolCall
+from agentruns.models.run import Run
+
+# The text that an event's hash is taken of. verify_ledger evaluates the same expression.
+HASHED = """concat_ws(E'\\n', {row}.prev_hash, {row}.run_id, {row}.seq,
+    (extract(epoch from {row}.at) * 1000000)::bigint, {row}.kind,
+    coalesce({row}.call_id, ''), {row}.actor, {row}.data::text)"""
+
+HASH = f"encode(sha256(convert_to({HASHED}, 'UTF8')), 'hex')"
+
+# Number, time and hash are the database's work: it costs one statement instead of three, no
+# writer can forget it, and locking the run's row here keeps one order even for raw SQL.
+CHAIN_FUNC = f"""
+    SELECT r.ledger_seq + 1, r.ledger_head INTO NEW.seq, NEW.prev_hash
+      FROM agentruns_run r WHERE r.id = NEW.run_id FOR NO KEY UPDATE;
+    NEW.at := clock_timestamp();
+    NEW.hash := {HASH.format(row="NEW")};
+    UPDATE agentruns_run SET ledger_seq = NEW.seq, ledger_head = NEW.hash WHERE id = NEW.run_id;
+    RETURN NEW;
+"""
+
+
+class LedgerEvent(models.Model):
+    """A fact: who did what, when. `seq`, `at` and the hashes are filled by the database."""
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="events")
+    seq = models.PositiveBigIntegerField(default=0)
+    at = models.DateTimeField(null=True)
+    kind = models.CharField(max_length=40)
+    call = models.ForeignKey(ToolCall, models.PROTECT, null=True, related_name="events")
+    actor = models.CharField(max_length=200)
+    data = models.JSONField(default=dict)
+    prev_hash = models.CharField(max_length=64, blank=True, default="")
+    hash = models.CharField(max_length=64, blank=True, default="")
+
+    class Meta:
+        ordering = ["run", "seq"]
+        constraints = [models.UniqueConstraint(fields=["run", "seq"], name="one_event_per_seq")]
+        triggers = [
+            pgtrigger.Trigger(
+                name="chain",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert,
+                func=CHAIN_FUNC,
+            ),
+            pgtrigger.Protect(
+                name="append_only", operation=pgtrigger.Update | pgtrigger.Delete
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.seq} {self.kind}"

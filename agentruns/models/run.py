@@ -1,0 +1,165 @@
+"""Threads, runs, the authority a run acts under, and requests to stop it."""
+
+import pgtrigger
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+from django_fsm import ConcurrentTransitionMixin
+
+from agentruns import ids
+from agentruns.models.agent import Agent
+from agentruns.models.fsm import state_field, state_triggers, verb
+from agentruns.states import ACTIVE_RUN, RUN, STOPPED_RUN, STOPPING_RUN, SUSPENDED_REASONS
+
+
+class Thread(models.Model):
+    """A conversation; it has runs."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.thread_id, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="threads")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Run(ConcurrentTransitionMixin, models.Model):
+    """One attempt of an agent at a goal. Its row is the mutex of its whole ledger (protocol §2).
+
+    Written by agentruns.protocol only. `ledger_seq` and `ledger_head` are written by the
+    database, when a LedgerEvent is inserted. Never call `refresh_from_db`: django-fsm unlocks
+    the field for the whole class meanwhile, which is not safe between threads. Read it anew.
+    """
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.run_id, editable=False)
+    thread = models.ForeignKey(Thread, models.PROTECT, related_name="runs")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="runs")
+    agent = models.ForeignKey(Agent, models.PROTECT, related_name="runs")
+    parent = models.ForeignKey(
+        "self", models.PROTECT, null=True, blank=True, related_name="children"
+    )
+    goal = models.TextField(_("goal"))
+    status = state_field(RUN)
+    suspended_reason = models.CharField(
+        max_length=20, blank=True, default="", choices=SUSPENDED_REASONS
+    )
+    failure = models.CharField(max_length=60, blank=True, default="")
+    failure_detail = models.TextField(blank=True, default="")
+    epoch = models.PositiveIntegerField(default=1)
+    turn = models.PositiveIntegerField(default=0)
+
+    lease_holder = models.CharField(max_length=40, blank=True, default="")
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    drain_deadline = models.DateTimeField(null=True, blank=True)
+
+    ledger_seq = models.PositiveBigIntegerField(default=0)
+    ledger_head = models.CharField(max_length=64, blank=True, default="")
+
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    begin = verb(RUN, "begin")
+    suspend = verb(RUN, "suspend")
+    unsuspend = verb(RUN, "unsuspend")
+    complete = verb(RUN, "complete")
+    fail = verb(RUN, "fail")
+    request_cancel = verb(RUN, "request_cancel")
+    drain = verb(RUN, "drain")
+    settle_clean = verb(RUN, "settle_clean")
+    settle_dirty = verb(RUN, "settle_dirty")
+    reconcile = verb(RUN, "reconcile")
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name = _("run")
+        verbose_name_plural = _("runs")
+        triggers = state_triggers(RUN)
+        indexes = [
+            models.Index(fields=["owner", "-created_at"]),
+            models.Index(fields=["lease_expires_at"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+    @property
+    def is_active(self) -> bool:
+        return self.status in ACTIVE_RUN
+
+    @property
+    def is_stopping(self) -> bool:
+        return self.status in STOPPING_RUN
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.status in STOPPED_RUN
+
+    @property
+    def has_ended(self) -> bool:
+        return not self.is_active and not self.is_stopping
+
+
+class Grant(models.Model):
+    """The authority that a run acts under; read anew at every gate, never cached."""
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="grants")
+    tools = models.JSONField(default=list)
+    tiers = models.JSONField(default=list)
+    issued_at = models.DateTimeField(auto_now_add=True)
+    issued_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run"],
+                condition=models.Q(revoked_at__isnull=True),
+                name="one_living_grant_per_run",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"grant {self.pk} of {self.run_id}"
+
+
+class StopRequest(models.Model):
+    """Who asked a run to stop, when, why: one per epoch, however often Stop is pressed.
+
+    `answer` is the body that every repeat of the request gets. `won_by` tells whether the stop
+    or the run's own completion came first.
+    """
+
+    class Pending(models.TextChoices):
+        DISCARD = "discard", _("drop what has not started")
+        FREEZE = "freeze", _("keep what has not started for a person")
+
+    class WonBy(models.TextChoices):
+        STOP = "stop", _("the stop")
+        COMPLETION = "completion", _("the run's own end")
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="stops")
+    epoch = models.PositiveIntegerField(help_text=_("the epoch that began with this stop"))
+    signal = models.CharField(max_length=20, default="user")
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
+    reason = models.CharField(max_length=500, blank=True, default="")
+    pending = models.CharField(max_length=10, choices=Pending.choices, default=Pending.DISCARD)
+    won_by = models.CharField(max_length=12, choices=WonBy.choices, default=WonBy.STOP)
+    requested_at = models.DateTimeField()
+    no_new_effect_at = models.DateTimeField()
+    generation_stopped_at = models.DateTimeField(null=True, blank=True)
+    settled_at = models.DateTimeField(null=True, blank=True)
+    answer = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["-epoch"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "epoch"], name="one_stop_per_epoch"),
+        ]
+        triggers = [pgtrigger.Protect(name="stop_is_kept", operation=pgtrigger.Delete)]
+
+    def __str__(self) -> str:
+        return f"stop of {self.run_id} at epoch {self.epoch}"

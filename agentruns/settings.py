@@ -1,0 +1,253 @@
+"""All settings, by topic, read strictly from the environment (see .env.example)."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import environ
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import gettext_lazy as _
+
+from agentruns.services.discover import running_services
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+environ.Env.read_env(BASE_DIR / ".env")
+
+# --- Where and how -------------------------------------------------------------------------
+DEBUG = env.bool("DEBUG", default=False)
+DEMO = env.bool("DEMO", default=True)
+DATA_DIR = Path(env.str("DATA_DIR", default=str(BASE_DIR / ".data"))).resolve()
+PORT = env.int("PORT", default=8000)
+SECRET_KEY = env.str("SECRET_KEY", default="")
+if not SECRET_KEY:
+    if not DEMO:
+        raise ImproperlyConfigured("SECRET_KEY is not set. Set it, or set DEMO=1 to try things out.")
+    SECRET_KEY = "demo-only-key-that-protects-nothing-beyond-this-machine"  # noqa: S105
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+SITE_NAME = "agentruns"
+
+# --- Services: Postgres is the truth, Redis only rings ---------------------------------------
+_running = running_services(DATA_DIR)
+DATABASE_URL = env.str("DATABASE_URL", default=_running.get("database_url", ""))
+REDIS_URL = env.str("REDIS_URL", default=_running.get("redis_url", "redis://127.0.0.1:6379"))
+DATABASES = {
+    "default": {
+        **(
+            env.db_url_config(DATABASE_URL)
+            if DATABASE_URL
+            else {"ENGINE": "django.db.backends.postgresql", "NAME": "agentruns"}
+        ),
+        "ATOMIC_REQUESTS": False,
+        "CONN_MAX_AGE": 0,
+    }
+}
+DATABASES["default"]["OPTIONS"] = {
+    **DATABASES["default"].get("OPTIONS", {}),
+    "pool": {"min_size": 1, "max_size": env.int("DB_POOL_SIZE", default=24), "timeout": 10},
+    # Every wait has a deadline, also the ones inside the database.
+    "options": "-c statement_timeout=15000 -c lock_timeout=10000 "
+    "-c idle_in_transaction_session_timeout=20000",
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Applications ----------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "agentruns",
+    "review",
+    "compensation",
+    "tools",
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "axes",
+    "channels",
+    "csp",
+    "django_filters",
+    "django_fsm",
+    "django_htmx",
+    "django_structlog",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "knox",
+    "pgtrigger",
+    "rest_framework",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+ROOT_URLCONF = "agentruns.urls"
+ASGI_APPLICATION = "agentruns.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# --- People and sessions: in the database, so that Stop needs nothing but Postgres -------------
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "runs"
+LOGOUT_REDIRECT_URL = "sign-in"
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("HTTPS", default=False)
+AXES_HANDLER = "axes.handlers.database.AxesDatabaseHandler"
+AXES_FAILURE_LIMIT = 8
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+
+# --- What a browser may load -------------------------------------------------------------------
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "object-src": [NONE],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+
+# --- Language, time, files -----------------------------------------------------------------------
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+LOCALE_PATHS = [BASE_DIR / "agentruns" / "locale"]
+TIME_ZONE = env.str("TIME_ZONE", default="UTC")
+USE_TZ = True
+STATIC_URL = "static/"
+STATIC_ROOT = DATA_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+
+# --- Doorbells: Celery and Channels ----------------------------------------------------------------
+CELERY_BROKER_URL = REDIS_URL
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 3600,
+    "socket_timeout": 5,
+    "socket_connect_timeout": 1,
+    "max_retries": 1,
+}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TASK_DEFAULT_QUEUE = "control"
+CELERY_TASK_ROUTES = {
+    "agentruns.tasks.think": {"queue": "think"},
+    "agentruns.tasks.act": {"queue": "act"},
+    "compensation.tasks.*": {"queue": "act"},
+}
+CELERY_BEAT_SCHEDULE = {
+    "sweep": {
+        "task": "agentruns.tasks.sweep",
+        "schedule": 1.0,
+        "options": {"expires": 5},
+    },
+    "sweep-undo": {
+        "task": "compensation.tasks.sweep",
+        "schedule": 1.0,
+        "options": {"expires": 5},
+    },
+}
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL], "prefix": "agentruns"},
+    }
+}
+
+# --- The stop protocol: seconds ----------------------------------------------------------------------
+LEASE_TTL = env.float("LEASE_TTL", default=3.0)
+CLAIM_TTL = env.float("CLAIM_TTL", default=30.0)
+DRAIN_DEADLINE = env.float("DRAIN_DEADLINE", default=30.0)
+APPROVAL_TTL = env.float("APPROVAL_TTL", default=15 * 60.0)
+TURN_LIMIT = env.int("TURN_LIMIT", default=20)
+GOAL_MAX_LENGTH = 20_000
+PAUSE_DIR = env.str("PAUSE_DIR", default="")  # tests and drills only: see agentruns/pausepoints.py
+
+# --- Models: any provider that pydantic-ai speaks to ------------------------------------------------------
+MODEL_PACE = env.float("MODEL_PACE", default=1.0)
+
+# --- The demo world and the systems that tools speak to ------------------------------------------------------
+WORLD_DIR = Path(env.str("WORLD_DIR", default=str(DATA_DIR / "world")))
+WORLD_HTTP_PORT = env.int("WORLD_HTTP_PORT", default=_running.get("world_http_port", 8801))
+WORLD_SMTP_PORT = env.int("WORLD_SMTP_PORT", default=_running.get("world_smtp_port", 8802))
+WORLD_CALDAV_PORT = env.int("WORLD_CALDAV_PORT", default=_running.get("world_caldav_port", 8803))
+_world = f"http://127.0.0.1:{WORLD_HTTP_PORT}"
+MODEL_BASE_URL = env.str("MODEL_BASE_URL", default=f"{_world}/v1")
+SMTP_URL = env.str("SMTP_URL", default=f"smtp://127.0.0.1:{WORLD_SMTP_PORT}")
+MAIL_DOMAIN = env.str("MAIL_DOMAIN", default="agentruns.example")
+MAIL_ARCHIVE = Path(env.str("MAIL_ARCHIVE", default=str(WORLD_DIR / "maildir")))
+CALDAV_URL = env.str("CALDAV_URL", default=f"http://127.0.0.1:{WORLD_CALDAV_PORT}/demo/team/")
+GIT_REMOTE = env.str("GIT_REMOTE", default=str(WORLD_DIR / "repo.git"))
+GIT_API_URL = env.str("GIT_API_URL", default=f"{_world}/git")
+CHAT_URL = env.str("CHAT_URL", default=f"{_world}/chat")
+TICKETS_URL = env.str("TICKETS_URL", default=f"{_world}/tickets")
+
+# --- REST ------------------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "knox.auth.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "agentruns.api.problems.as_problem",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "agentruns",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+}
+
+# --- Logs ------------------------------------------------------------------------------------------------------------
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
