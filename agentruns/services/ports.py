@@ -1,0 +1,36 @@
+"""Ports on the loopback address."""
+
+import contextlib
+import socket
+
+LOOPBACK = "127.0.0.1"
+
+
+def is_free(port: int) -> bool:
+    """Whether a server of ours could listen on this port now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # As servers do: a port whose last connections linger in TIME_WAIT counts as free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
+def free_ports(count: int) -> list[int]:
+    """So many different ports that nobody listens on."""
+    with contextlib.ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind((LOOPBACK, 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
+def accepts(port: int, timeout: float = 0.5) -> bool:
+    """Whether somebody listens on this port."""
+    try:
+        socket.create_connection((LOOPBACK, port), timeout).close()
+    except OSError:
+        return False
+    return True
