@@ -22,7 +22,7 @@ def gaps(item: RegisteredTool) -> list[str]:
         found.append(f"Tool “{item.name}” has no deadline: write timeout=<seconds>.")
     if item.has_prepare and not callable(getattr(item.impl, "void", None)):
         found.append(
-            f"Tool “{item.name}” prepares a draft that nobody can drop: write void(self, ctx, draft)."
+            f"Tool “{item.name}” makes drafts that nobody can drop: write void(self, ctx, draft)."
         )
     if item.tier is not Tier.READ_ONLY and not item.undo_note:
         found.append(

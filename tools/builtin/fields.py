@@ -1,0 +1,28 @@
+"""Fields that several tools' arguments share."""
+
+from typing import Annotated
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from pydantic import AfterValidator, StringConstraints
+
+
+def _address(value: str) -> str:
+    try:
+        validate_email(value)
+    except ValidationError:
+        raise ValueError(f"“{value}” is not a mail address") from None
+    if not value.isascii():
+        raise ValueError(f"“{value}” has letters that mail servers do not take")
+    return value
+
+
+Address = Annotated[str, StringConstraints(max_length=254), AfterValidator(_address)]
+# One line: a line break in a header would begin another header.
+Line = Annotated[
+    str,
+    StringConstraints(
+        min_length=1, max_length=200, strip_whitespace=True, pattern=r"^[^\x00-\x1f\x7f]*$"
+    ),
+]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]

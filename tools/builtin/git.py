@@ -1,0 +1,294 @@
+"""A branch with changes and a draft request for it, on a git remote."""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+
+import httpx2
+from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+
+from tools.builtin import http
+from tools.builtin.fields import Line, Text
+from tools.contract import (
+    CannotUndo,
+    Changed,
+    Context,
+    Draft,
+    LookupResult,
+    NotLanded,
+    Receipt,
+    Tier,
+    UndoReceipt,
+    UndoResult,
+    Unknown,
+)
+from tools.errors import NoEffect
+from tools.gitcli import GitError, git
+from tools.registry import tool
+
+_BAD_BRANCH = re.compile(r"\.\.|//|/\.|\.(?:$|/)|\.lock(?:$|/)|/$")
+
+
+def _branch(name: str) -> str:
+    """git's rules for branch names, narrowed to letters, digits, dot, dash, slash, underscore."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._/-]*", name) or _BAD_BRANCH.search(name):
+        raise ValueError(f"“{name}” is not a branch name")
+    return name
+
+
+def _path(path: str) -> str:
+    parts = path.split("/")
+    if not re.fullmatch(r"[^\x00-\x1f\x7f\\:]+", path) or any(
+        part in ("", ".", "..") or part.lower().rstrip(". ") == ".git" for part in parts
+    ):
+        raise ValueError(f"“{path}” is not a path inside the repository")
+    return path
+
+
+def _message(text: str) -> str:
+    if re.search(r"^\s*Request-Id\s*:", text, re.IGNORECASE | re.MULTILINE):
+        raise ValueError("a line may not begin with “Request-Id:”: that line is ours")
+    return text
+
+
+Branch = Annotated[str, StringConstraints(max_length=100), AfterValidator(_branch)]
+FilePath = Annotated[str, StringConstraints(max_length=200), AfterValidator(_path)]
+FileText = Annotated[str, StringConstraints(max_length=200_000)]
+
+
+class OpenDraft(BaseModel):
+    """Push a new branch with changed files, and open a draft request to merge it."""
+
+    branch: Branch
+    base: Branch = "main"
+    title: Line
+    files: Annotated[dict[FilePath, FileText], Field(min_length=1, max_length=50)]
+    message: Annotated[Text, AfterValidator(_message)]
+
+
+@tool("git.open_draft", tier=Tier.REVERSIBLE, args=OpenDraft, timeout=20.0)
+class GitOpenDraft:
+    title = gettext_lazy("Open a draft change")
+    explains = gettext_lazy(
+        "Pushes a new branch and opens a draft request. One click takes both back."
+    )
+    undo_note = gettext_lazy(
+        "Closes the draft request and deletes the branch, unless somebody added to it since."
+    )
+
+    def describe(self, args: OpenDraft) -> str:
+        return _("Draft “%(title)s” on branch %(branch)s, to go into %(base)s") % {
+            "title": args.title,
+            "branch": args.branch,
+            "base": args.base,
+        }
+
+    def prepare(self, ctx: Context, args: OpenDraft) -> Draft:
+        """Commit the change in a private repository of this call; nothing is pushed."""
+        clone = _clone_path(ctx)
+        try:
+            _find_draft(ctx)
+            commit = _commit_privately(ctx, args, clone)
+        except (GitError, subprocess.TimeoutExpired, httpx2.HTTPError) as error:
+            shutil.rmtree(clone, ignore_errors=True)
+            raise NoEffect(
+                "not_prepared",
+                _("The change could not be prepared on top of %(base)s.") % {"base": args.base},
+                error=str(error),
+            ) from error
+        return Draft({"clone": str(clone), "commit": commit})
+
+    def void(self, ctx: Context, draft: Draft) -> None:
+        """Remove the private repository."""
+        shutil.rmtree(_clone_path(ctx), ignore_errors=True)
+
+    def commit(self, ctx: Context, args: OpenDraft, draft: Draft | None) -> Receipt:
+        """Push the branch, then open the draft request.
+
+        Where the branch went out and the request was refused, there IS an effect: the receipt
+        has `draft` None, and says so.
+        """
+        if draft is None or not Path(draft.data["clone"]).is_dir():
+            draft = self.prepare(ctx, args)
+        commit = _push(ctx, args.branch, draft)
+        shutil.rmtree(_clone_path(ctx), ignore_errors=True)
+        body = {"branch": args.branch, "base": args.base, "title": args.title, "commit": commit}
+        try:
+            answer = http.send(
+                ctx,
+                "POST",
+                f"{settings.GIT_API_URL}/drafts",
+                json=body,
+                headers={"Idempotency-Key": ctx.request_id},
+            )
+        except NoEffect as error:
+            return _receipt(args.branch, commit, None, str(error))
+        return _receipt(args.branch, commit, answer.json()["id"])
+
+    def lookup(self, ctx: Context) -> LookupResult:
+        """Ask for the draft request with our key, and for a branch with our commit."""
+        try:
+            draft = _find_draft(ctx)
+            if draft:
+                return _receipt(draft["branch"], draft["commit"], draft["id"])
+            branch, commit = _find_branch(ctx)
+        except (GitError, subprocess.TimeoutExpired, httpx2.HTTPError, ValueError) as error:
+            return Unknown(http.why(error))
+        return _receipt(branch, commit, None) if branch else NotLanded()
+
+    def compensate(self, ctx: Context, receipt: Receipt) -> UndoResult:
+        """Delete the branch if its tip is still our commit, then close the draft request."""
+        branch, commit = receipt.data.get("branch"), receipt.data.get("commit")
+        if not branch or not commit:
+            return CannotUndo(_("The receipt does not say which branch it was."))
+        gone = _tip(ctx, branch) is None
+        if not gone and not _delete_branch(ctx, branch, commit):
+            return Changed(_("Somebody added to the branch %(branch)s since.") % {"branch": branch})
+        if receipt.data.get("draft"):
+            _close_draft(ctx, receipt.data["draft"])
+        note = _("The branch was already gone.") if gone else _("The branch was deleted.")
+        return UndoReceipt({"branch": branch, "draft": receipt.data.get("draft")}, note)
+
+
+def _receipt(branch: str, commit: str, draft: Any, refusal: str = "") -> Receipt:
+    response = f"Branch {branch} was pushed, and draft request {draft} was opened."
+    if not draft:
+        response = f"Branch {branch} was pushed, but no draft request was opened. {refusal}"
+    return Receipt({"branch": branch, "commit": commit, "draft": draft}, response.strip())
+
+
+def _clone_path(ctx: Context) -> Path:
+    """One folder per call, so that a second `prepare` replaces a first one that died."""
+    return Path(settings.DATA_DIR) / "git-drafts" / PurePosixPath(ctx.request_id).name
+
+
+def _commit_privately(ctx: Context, args: OpenDraft, clone: Path) -> str:
+    """A bare repository and plumbing, not a checkout: a link or a filter that somebody put into
+    the repository cannot make us write, or run, anything outside of it."""
+    shutil.rmtree(clone, ignore_errors=True)
+    clone.mkdir(parents=True, mode=0o700)
+
+    def run(*command: str, text: str = "") -> str:
+        return git(*command, cwd=clone, text=text, timeout=ctx.timeout).strip()
+
+    run("init", "--quiet", "--bare")
+    run("fetch", "--quiet", "--no-tags", "--", settings.GIT_REMOTE, f"refs/heads/{args.base}")
+    run("read-tree", "FETCH_HEAD")
+    entries = [
+        f"100644 {run('hash-object', '-w', '--stdin', text=text)}\t{path}"
+        for path, text in args.files.items()
+    ]
+    # -z: paths as they are, without git's quoting.
+    run("update-index", "--add", "-z", "--index-info", text="\0".join(entries) + "\0")
+    message = f"{args.message.strip()}\n\nRequest-Id: {ctx.request_id}\n"
+    return run("commit-tree", run("write-tree"), "-p", "FETCH_HEAD", "-F", "-", text=message)
+
+
+def _push(ctx: Context, branch: str, draft: Draft) -> str:
+    """Push our commit as a new branch; returns the commit that stands there.
+
+    Raises NoEffect if the remote refused it: above all, if the branch is somebody else's.
+    """
+    commit, ref = draft.data["commit"], f"refs/heads/{branch}"
+    try:
+        git(
+            "push",
+            "--porcelain",
+            f"--force-with-lease={ref}:",  # an empty expectation: the branch must not exist
+            "--",
+            settings.GIT_REMOTE,
+            f"{commit}:{ref}",
+            cwd=Path(draft.data["clone"]),
+            timeout=ctx.timeout,
+        )
+    except GitError as error:
+        if not _was_rejected(error):
+            raise
+        found, earlier = _find_branch(ctx)
+        if found == branch:
+            return earlier  # an earlier attempt of this very call
+        shutil.rmtree(_clone_path(ctx), ignore_errors=True)
+        raise NoEffect(
+            "refused",
+            _("The branch %(branch)s exists already, or the repository refused it.")
+            % {"branch": branch},
+            error=str(error),
+        ) from error
+    return str(commit)
+
+
+def _was_rejected(error: GitError) -> bool:
+    """Whether the remote answered no, as opposed to not answering."""
+    return bool(re.search(r"^!\t.*\[(remote )?rejected\]", error.output, re.MULTILINE))
+
+
+def _tip(ctx: Context, branch: str) -> str | None:
+    ref = f"refs/heads/{branch}"
+    out = git("ls-remote", "--", settings.GIT_REMOTE, ref, timeout=ctx.timeout)
+    return out.split()[0] if out else None
+
+
+def _find_branch(ctx: Context) -> tuple[str, str]:
+    """The branch that holds our commit, also below later commits; ("", "") if there is none."""
+    with tempfile.TemporaryDirectory(prefix="lookup-") as folder:
+
+        def run(*command: str) -> str:
+            return git(*command, cwd=Path(folder), timeout=ctx.timeout).strip()
+
+        run("init", "--quiet", "--bare")
+        run("fetch", "--quiet", "--", settings.GIT_REMOTE, "+refs/heads/*:refs/heads/*")
+        trailer = f"^Request-Id: {re.escape(ctx.request_id)}$"
+        found = run("log", "--branches", "-E", f"--grep={trailer}", "--format=%H").split()
+        if not found:
+            return "", ""
+        names = run("branch", "--format=%(refname:lstrip=2)", f"--contains={found[-1]}")
+        return names.splitlines()[0], found[-1]
+
+
+def _delete_branch(ctx: Context, branch: str, commit: str) -> bool:
+    """Delete the branch if it still points at our commit; False if it points elsewhere."""
+    ref = f"refs/heads/{branch}"
+    with tempfile.TemporaryDirectory(prefix="undo-") as folder:
+        git("init", "--quiet", "--bare", cwd=Path(folder), timeout=ctx.timeout)
+        try:
+            git(
+                "push",
+                "--porcelain",
+                f"--force-with-lease={ref}:{commit}",
+                "--",
+                settings.GIT_REMOTE,
+                f":{ref}",
+                cwd=Path(folder),
+                timeout=ctx.timeout,
+            )
+        except GitError as error:
+            if not _was_rejected(error):
+                raise
+            return _tip(ctx, branch) is None
+    return True
+
+
+def _find_draft(ctx: Context) -> dict[str, Any] | None:
+    answer = http.request(
+        ctx,
+        "GET",
+        f"{settings.GIT_API_URL}/drafts",
+        params={"idempotency_key": ctx.request_id},
+    )
+    answer.raise_for_status()
+    drafts = answer.json()["drafts"]
+    return drafts[0] if drafts else None
+
+
+def _close_draft(ctx: Context, draft: str) -> None:
+    answer = http.request(
+        ctx, "PATCH", f"{settings.GIT_API_URL}/drafts/{draft}", json={"state": "closed"}
+    )
+    if answer.status_code != 404:
+        answer.raise_for_status()

@@ -1,0 +1,71 @@
+"""HTTP for tools: tells what is known not to have happened from what nobody knows."""
+
+import os
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+from django.utils.translation import gettext as _
+
+from tools.contract import Context
+from tools.errors import NoEffect
+
+# Raised before a single byte of the request was sent.
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
+_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+
+
+def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
+    """Send one request; the answer is 2xx, or 4xx listed in `expect`.
+
+    Raises NoEffect where it is known that nothing happened: never sent, or refused (3xx, 4xx).
+    Anything else (5xx, no answer in time, a dropped connection) comes out as httpx2.HTTPError,
+    and means that nobody knows.
+    """
+    expect = options.pop("expect", ())
+    try:
+        response = request(ctx, method, url, **options)
+    except _NEVER_SENT as error:
+        raise NoEffect(
+            "unreachable",
+            _("%(host)s could not be reached, so nothing was sent.") % {"host": _host(url)},
+            error=str(error),
+        ) from error
+    status = response.status_code
+    # 408: the other side gave up waiting for our request, which may have been half read.
+    if 300 <= status < 500 and status != 408 and status not in expect:
+        raise NoEffect(
+            "refused",
+            _("%(host)s refused it (%(status)s).") % {"host": _host(url), "status": status},
+            status=status,
+            answer=response.text[:500],
+        )
+    if status >= 500 or status == 408:
+        response.raise_for_status()
+    return response
+
+
+def request(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
+    """One request with this call's deadline; any status is an answer."""
+    client = _client(os.getpid(), _host(url) not in _LOOPBACK)
+    return client.request(method, url, timeout=ctx.timeout, **options)
+
+
+def why(error: Exception) -> str:
+    """A short reason for a person, from an exception of this module."""
+    return f"{type(error).__name__}: {error}"
+
+
+@cache
+def _client(pid: int, through_proxy: bool) -> httpx2.Client:
+    """One client per process, because to build one takes longer than to send a request.
+
+    No connection is kept alive: the server may drop an idle one just as a request goes out on
+    it, and a call that never arrived would be in doubt.
+    """
+    return httpx2.Client(limits=httpx2.Limits(max_keepalive_connections=0), trust_env=through_proxy)
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or url

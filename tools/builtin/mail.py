@@ -1,0 +1,209 @@
+"""Mail: search an archive (Maildir), and send (SMTP)."""
+
+import mailbox
+import smtplib
+from datetime import UTC, datetime
+from email import message_from_binary_file, policy
+from email.headerregistry import Address as MailAddress
+from email.message import EmailMessage
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Annotated, BinaryIO
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from pydantic import BaseModel, Field
+
+from tools.builtin.fields import Address, Line, Text
+from tools.contract import Context, Data, Draft, Receipt, Tier
+from tools.errors import NoEffect
+from tools.registry import tool
+
+_WIRE = policy.SMTP.clone(cte_type="7bit")
+_SNIPPET = 160
+
+
+class SearchMail(BaseModel):
+    """Find mails that contain all of the given words."""
+
+    query: Line
+    limit: Annotated[int, Field(ge=1, le=20)] = 10
+
+
+@tool("mail.search", tier=Tier.READ_ONLY, args=SearchMail)
+class MailSearch:
+    title = gettext_lazy("Search mail")
+    explains = gettext_lazy("Reads the mail archive. Changes nothing.")
+
+    def describe(self, args: SearchMail) -> str:
+        return _("Search mail for “%(query)s”") % {"query": args.query}
+
+    def commit(self, ctx: Context, args: SearchMail, draft: Draft | None) -> Receipt:
+        """The newest matching mails: `mails` is a list of {subject, from, date, snippet}."""
+        found = _search(Path(settings.MAIL_ARCHIVE), args.query.lower().split())
+        mails = [item for _date, item in found[: args.limit]]
+        lines = [
+            f"- {item['subject']}, from {item['from']}, {item['date'][:10]}: {item['snippet']}"
+            for item in mails
+        ]
+        head = f"{len(mails)} mails found for “{args.query}”" if mails else "No mail found"
+        return Receipt({"mails": mails, "found": len(found)}, "\n".join([head, *lines]))
+
+
+def _search(archive: Path, words: list[str]) -> list[tuple[datetime, Data]]:
+    if not archive.is_dir():
+        raise NoEffect("no_archive", _("There is no mail archive to search."))
+    found = []
+    for message in mailbox.Maildir(archive, factory=_parse, create=False):
+        assert isinstance(message, EmailMessage)
+        body = _body(message)
+        text = f"{message['subject']}\n{message['from']}\n{body}".lower()
+        if all(word in text for word in words):
+            found.append((_sent_at(message), _summary(message, body)))
+    return sorted(found, key=lambda pair: pair[0], reverse=True)
+
+
+def _parse(file: BinaryIO) -> EmailMessage:
+    return message_from_binary_file(file, policy=policy.default)
+
+
+def _body(message: EmailMessage) -> str:
+    part = message.get_body(("plain",))
+    if part is None:
+        return ""
+    try:
+        return " ".join(part.get_content().split())
+    except LookupError:  # a character set that nobody knows
+        return ""
+
+
+def _sent_at(message: EmailMessage) -> datetime:
+    """The mail's date; the epoch for a mail without a readable one."""
+    sent = getattr(message["date"], "datetime", None) or datetime.fromtimestamp(0, UTC)
+    return sent if sent.tzinfo else sent.replace(tzinfo=UTC)
+
+
+def _summary(message: EmailMessage, body: str) -> Data:
+    return {
+        "subject": str(message["subject"] or ""),
+        "from": str(message["from"] or ""),
+        "date": _sent_at(message).isoformat(),
+        "snippet": body if len(body) <= _SNIPPET else body[:_SNIPPET].rstrip() + "…",
+    }
+
+
+class SendEmail(BaseModel):
+    """Send a plain-text mail."""
+
+    to: Annotated[list[Address], Field(min_length=1, max_length=50)]
+    subject: Line
+    body: Text
+
+
+@tool("email.send", tier=Tier.IRREVERSIBLE, args=SendEmail)
+class EmailSend:
+    """SMTP has no question “did it arrive?”, so there is no lookup: a person answers."""
+
+    title = gettext_lazy("Send mail")
+    explains = gettext_lazy("Sends a mail. A mail that has left cannot be called back.")
+    undo_note = gettext_lazy("The mail has left. You can send a correction.")
+
+    def describe(self, args: SendEmail) -> str:
+        shown = ", ".join(args.to[:3])
+        more = len(args.to) - 3
+        if more > 0:
+            shown += ngettext(" and %(count)s more", " and %(count)s more", more) % {"count": more}
+        return _("Mail “%(subject)s” to %(people)s") % {"subject": args.subject, "people": shown}
+
+    def prepare(self, ctx: Context, args: SendEmail) -> Draft:
+        """Compose the mail, so that nothing but sending is left for `commit`."""
+        message = EmailMessage(policy=_WIRE)
+        sender = f"agent@{settings.MAIL_DOMAIN}"
+        message["Message-ID"] = f"<{ctx.request_id}@{settings.MAIL_DOMAIN}>"
+        message["Date"] = format_datetime(datetime.now(UTC))
+        message["From"] = MailAddress(" ".join(ctx.actor.split()), addr_spec=sender)
+        message["To"] = [MailAddress(addr_spec=address) for address in args.to]
+        message["Subject"] = args.subject
+        message.set_content(args.body)
+        return Draft({"sender": sender, "message": message.as_bytes().decode("ascii")})
+
+    def void(self, ctx: Context, draft: Draft) -> None:
+        """The draft is text in the caller's hands: there is nothing to clear away."""
+
+    def commit(self, ctx: Context, args: SendEmail, draft: Draft | None) -> Receipt:
+        """Hand the mail to the server, for all recipients or for none."""
+        draft = draft or self.prepare(ctx, args)
+        answer = _hand_over(
+            ctx, draft.data["sender"], args.to, draft.data["message"].encode("ascii")
+        )
+        return Receipt(
+            {
+                "message_id": f"<{ctx.request_id}@{settings.MAIL_DOMAIN}>",
+                "to": list(args.to),
+                "subject": args.subject,
+                "answer": answer,
+            },
+            f"Mail “{args.subject}” was sent to {', '.join(args.to)}.",
+        )
+
+
+def _hand_over(ctx: Context, sender: str, to: list[str], message: bytes) -> str:
+    """One SMTP session; returns the server's answer to the mail.
+
+    Nothing has happened until the DATA command was accepted: every error before is NoEffect.
+    After it only a clear rejection (5xx) is; a 4xx or no answer says nothing for certain.
+    """
+    server = urlsplit(settings.SMTP_URL)
+    try:
+        smtp = smtplib.SMTP(server.hostname or "", server.port or 25, timeout=ctx.timeout)
+    except (OSError, smtplib.SMTPException) as error:
+        raise NoEffect(
+            "unreachable",
+            _("The mail server could not be reached, so nothing was sent."),
+            error=str(error),
+        ) from error
+    try:
+        _address(smtp, sender, to)
+        try:
+            code, text = smtp.data(message)
+        except smtplib.SMTPDataError as error:
+            # smtplib raises this for a refused DATA command only: the mail itself was not sent.
+            raise _rejected(error.smtp_code, error.smtp_error) from error
+        if code >= 500:
+            raise _rejected(code, text)
+        if code != 250:
+            raise smtplib.SMTPDataError(code, text)
+    finally:
+        # Not QUIT: the mail is decided, and a slow goodbye must not turn it into a doubt.
+        smtp.close()
+    return f"{code} {_decode(text)}"
+
+
+def _address(smtp: smtplib.SMTP, sender: str, to: list[str]) -> None:
+    """Everything before DATA; a single refused recipient refuses the mail."""
+    try:
+        smtp.ehlo_or_helo_if_needed()
+        answers = [smtp.mail(sender), *(smtp.rcpt(address) for address in to)]
+    except (OSError, smtplib.SMTPException) as error:
+        raise NoEffect(
+            "connection_lost",
+            _("The mail server hung up before the mail was sent."),
+            error=str(error),
+        ) from error
+    for code, text in answers:
+        if code not in (250, 251):
+            raise _rejected(code, text)
+
+
+def _rejected(code: int, text: bytes | str) -> NoEffect:
+    return NoEffect(
+        "refused",
+        _("The mail server refused the mail: %(answer)s") % {"answer": _decode(text)},
+        status=code,
+    )
+
+
+def _decode(text: bytes | str) -> str:
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text

@@ -1,0 +1,64 @@
+"""Run git without surprises: no prompt, no hooks of ours, no inherited state, always a deadline."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+NO_OBJECT = "0" * 40
+
+
+class GitError(Exception):
+    """git ended with an error; `output` is what it wrote."""
+
+    def __init__(self, command: str, output: str) -> None:
+        super().__init__(f"git {command}: {output.strip()}")
+        self.output = output
+
+
+def git(
+    *args: str,
+    timeout: float,
+    cwd: Path | None = None,
+    text: str = "",
+    env: dict[str, str] | None = None,
+) -> str:
+    """Run one git command and return its standard output.
+
+    Raises GitError if git fails, and subprocess.TimeoutExpired after `timeout` seconds; the
+    processes that git started itself end with it.
+    """
+    command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", *args]
+    with subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=_environment() | (env or {}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(text, timeout=timeout)
+        except BaseException:
+            # Stop travels as a BaseException: it may not leave a push running behind it.
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode:
+        raise GitError(args[0], out + err)
+    return out
+
+
+def _environment() -> dict[str, str]:
+    # GIT_DIR and its like, inherited from a hook, would point git at somebody's repository.
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    return kept | {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_AUTHOR_NAME": "agentruns",
+        "GIT_AUTHOR_EMAIL": "agent@agentruns.invalid",
+        "GIT_COMMITTER_NAME": "agentruns",
+        "GIT_COMMITTER_EMAIL": "agent@agentruns.invalid",
+        "LC_ALL": "C",
+    }
