@@ -1,0 +1,133 @@
+"""The calendar server of the demo world: Radicale behind a door that keeps the record."""
+
+import io
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from socketserver import TCPServer, ThreadingMixIn
+from typing import Any
+from urllib.parse import unquote
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from icalendar import Calendar
+from radicale import config
+from radicale.app import Application
+from radicale.log import logger
+
+from tools.world import journal
+from tools.world.faults import Faults
+from tools.world.journal import Journal
+
+COLLECTION = "/demo/team/"
+Environ = dict[str, Any]
+StartResponse = Callable[..., Any]
+
+
+class CalendarDoor:
+    """WSGI: lets Radicale answer, and records each change before the answer leaves."""
+
+    def __init__(self, app: Application, world_dir: Path, faults: Faults) -> None:
+        self._app = app
+        self._journal = Journal(world_dir / journal.CALENDAR)
+        self._faults = faults
+        # One change at a time: the record has the order in which the calendar changed.
+        self._one_change = threading.Lock()
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] not in ("PUT", "DELETE"):
+            return self._app(environ, start_response)
+        fault = self._faults.take("caldav")
+        if fault and fault.mode == "refuse":
+            return _say(start_response, "403 Forbidden")
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        environ["wsgi.input"] = io.BytesIO(body)
+        answer: list[Any] = []
+        with self._one_change:
+            chunks = list(self._app(environ, lambda *args: answer.extend(args)))
+            self._record(environ, str(answer[0]), body)
+        if fault and fault.mode == "drop_after":
+            raise ConnectionAbortedError("dropped on request")
+        if fault and fault.mode == "error_after":
+            return _say(start_response, "500 Internal Server Error")
+        if fault:
+            time.sleep(fault.seconds)
+        start_response(*answer)
+        return chunks
+
+    def _record(self, environ: Environ, status: str, body: bytes) -> None:
+        href = unquote(environ["PATH_INFO"])
+        if not status.startswith("2"):
+            return
+        if environ["REQUEST_METHOD"] == "DELETE":
+            self._journal.append("deleted", href=href)
+            return
+        for event in Calendar.from_ical(body.decode()).walk("VEVENT"):
+            start = event.get("dtstart")
+            self._journal.append(
+                "created" if status.startswith("201") else "changed",
+                href=href,
+                uid=str(event.get("uid", "")),
+                title=str(event.get("summary", "")),
+                start=start.dt.isoformat() if start else "",
+            )
+
+
+def _say(start_response: StartResponse, status: str) -> list[bytes]:
+    start_response(status, [("Content-Type", "text/plain"), ("Content-Length", "0")])
+    return []
+
+
+class CalendarServer(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+    def server_bind(self) -> None:
+        # Not HTTPServer's: it asks the machine's DNS for its own name.
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = "localhost", self.server_address[1]
+        self.setup_environ()
+
+
+class _QuietHandler(WSGIRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """One line per request would drown the log of the other processes."""
+
+    def address_string(self) -> str:
+        return str(self.client_address[0])
+
+
+def serve_calendars(world_dir: Path, faults: Faults, port: int) -> CalendarServer:
+    """Bind and serve in a thread; end it with `shutdown()`. Raises OSError if the port is taken."""
+    app = _radicale(world_dir / "calendars")
+    door = CalendarDoor(app, world_dir, faults)
+    server = make_server("127.0.0.1", port, door, CalendarServer, _QuietHandler)
+    server.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
+    return server
+
+
+def _radicale(folder: Path) -> Application:
+    """Radicale without accounts, with the team's calendar in it."""
+    configuration = config.load()
+    configuration.update(
+        {
+            "auth": {"type": "none"},
+            "rights": {"type": "authenticated"},
+            "web": {"type": "none"},
+            "storage": {"filesystem_folder": str(folder)},
+            "logging": {"level": "error"},
+        },
+        "demo world",
+        privileged=True,
+    )
+    logger.setLevel("ERROR")
+    app = Application(configuration)
+    storage = app._storage
+    with storage.acquire_lock("w", "demo"):
+        if not any(storage.discover(COLLECTION)):
+            storage.create_collection("/demo/")
+            storage.create_collection(
+                COLLECTION, props={"tag": "VCALENDAR", "D:displayname": "Team"}
+            )
+    return app

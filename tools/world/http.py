@@ -1,0 +1,170 @@
+"""The HTTP side of the demo world: chat, tickets, drafts, the model provider, and its control."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tools.world import faults as fault_control
+from tools.world.faults import Faults, Service
+from tools.world.provider import build_provider
+from tools.world.services import Answer, Chat, Drafts, Tickets
+
+
+class OpenConnections(H11Protocol):
+    """uvicorn's protocol, with a way to hang up on a client in the middle of a request."""
+
+    by_peer: ClassVar[dict[tuple[str, int], asyncio.Transport]] = {}
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.by_peer[transport.get_extra_info("peername")[:2]] = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.client is not None:
+            self.by_peer.pop(self.client, None)
+        super().connection_lost(exc)
+
+
+class Door:
+    """Reads a request, has the effect, and answers as the waiting faults want it."""
+
+    def __init__(self, world_dir: Path, faults: Faults) -> None:
+        self.faults = faults
+        self.chat = Chat(world_dir)
+        self.tickets = Tickets(world_dir)
+        self.drafts = Drafts(world_dir)
+
+    async def _act(
+        self, request: Request, service: Service, effect: Callable[[dict[str, Any]], Answer]
+    ) -> Response:
+        body = await _body(request)
+        if body is None:
+            return JSONResponse({"error": "the body must be a JSON object"}, 400)
+        # A push is refused by the repository's own hook, before there is anything to draft.
+        fault = self.faults.take(
+            service, *(("delay", "drop_after", "error_after") if service == "git" else ())
+        )
+        if fault and fault.mode == "refuse":
+            return JSONResponse({"error": "refused"}, 403)
+        status, answer = await run_in_threadpool(effect, body)
+        if fault and fault.mode == "drop_after":
+            await _hang_up(request)
+        if fault and fault.mode == "error_after":
+            return JSONResponse({"error": "something went wrong here"}, 500)
+        if fault and fault.mode == "delay":
+            await asyncio.sleep(fault.seconds)
+        return JSONResponse(answer, status)
+
+    async def chat_post(self, request: Request) -> Response:
+        return await self._act(request, "chat", self.chat.post)
+
+    async def chat_update(self, request: Request) -> Response:
+        return await self._act(request, "chat", lambda body: self.chat.change("edited", body))
+
+    async def chat_delete(self, request: Request) -> Response:
+        return await self._act(request, "chat", lambda body: self.chat.change("deleted", body))
+
+    async def chat_history(self, request: Request) -> Response:
+        query = request.query_params
+        status, answer = self.chat.history(query.get("client_msg_id"), query.get("channel"))
+        return JSONResponse(answer, status)
+
+    async def ticket_open(self, request: Request) -> Response:
+        key = request.headers.get("idempotency-key", "")
+        return await self._act(request, "tickets", lambda body: self.tickets.open(body, key))
+
+    async def ticket_change(self, request: Request) -> Response:
+        number, match = request.path_params["number"], request.headers.get("if-match", "")
+        return await self._act(
+            request, "tickets", lambda body: self.tickets.change(number, body, match)
+        )
+
+    async def ticket_find(self, request: Request) -> Response:
+        status, answer = self.tickets.find(request.query_params.get("idempotency_key"))
+        return JSONResponse(answer, status)
+
+    async def draft_open(self, request: Request) -> Response:
+        key = request.headers.get("idempotency-key", "")
+        return await self._act(request, "git", lambda body: self.drafts.open(body, key))
+
+    async def draft_change(self, request: Request) -> Response:
+        number = request.path_params["number"]
+        return await self._act(request, "git", lambda body: self.drafts.change(number, body))
+
+    async def draft_find(self, request: Request) -> Response:
+        status, answer = self.drafts.find(request.query_params.get("idempotency_key"))
+        return JSONResponse(answer, status)
+
+    async def fault_add(self, request: Request) -> Response:
+        # A page in somebody's browser can post to loopback too, but not with this content type.
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return JSONResponse({"error": "send application/json"}, 415)
+        try:
+            fault = fault_control.parse(await _body(request))
+        except ValueError as error:
+            return JSONResponse({"error": str(error)}, 422)
+        self.faults.add(fault)
+        return Response(status_code=204)
+
+    async def fault_clear(self, request: Request) -> Response:
+        self.faults.clear()
+        return Response(status_code=204)
+
+
+async def _body(request: Request) -> dict[str, Any] | None:
+    try:
+        body = json.loads(await request.body())
+    except ValueError:
+        return None
+    return body if isinstance(body, dict) else None
+
+
+async def _hang_up(request: Request) -> None:
+    peer = request.client
+    transport = peer and OpenConnections.by_peer.get((peer.host, peer.port))
+    if transport:
+        transport.close()
+        await asyncio.sleep(0)  # lets uvicorn see it, and drop what is answered after
+
+
+def build_app(world_dir: Path, faults: Faults) -> Starlette:
+    """The whole HTTP side, to be served by uvicorn with `OpenConnections` as its protocol."""
+    door = Door(world_dir, faults)
+    chat = [
+        Route("/chat.postMessage", door.chat_post, methods=["POST"]),
+        Route("/chat.update", door.chat_update, methods=["POST"]),
+        Route("/chat.delete", door.chat_delete, methods=["POST"]),
+        Route("/conversations.history", door.chat_history),
+    ]
+    tickets = [
+        Route("/tickets", door.ticket_open, methods=["POST"]),
+        Route("/tickets", door.ticket_find),
+        Route("/tickets/{number}", door.ticket_change, methods=["PATCH"]),
+    ]
+    drafts = [
+        Route("/drafts", door.draft_open, methods=["POST"]),
+        Route("/drafts", door.draft_find),
+        Route("/drafts/{number}", door.draft_change, methods=["PATCH"]),
+    ]
+    control = [
+        Route("/faults", door.fault_add, methods=["POST"]),
+        Route("/faults", door.fault_clear, methods=["DELETE"]),
+    ]
+    return Starlette(
+        routes=[
+            Mount("/chat", routes=chat),
+            Mount("/tickets", routes=tickets),
+            Mount("/git", routes=drafts),
+            Mount("/_world", routes=control),
+            Mount("/v1", app=build_provider(world_dir)),
+        ]
+    )

@@ -1,0 +1,182 @@
+"""Chat, tickets and draft requests: three small services whose record is also their memory.
+
+Each rebuilds itself from its journal at the start, so nothing that it answered is ever lost.
+Every method is called from several threads, and returns a status with a JSON body.
+"""
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from tools.world import journal
+from tools.world.journal import Journal
+
+Answer = tuple[int, dict[str, Any]]
+CHANNELS = ("#team", "#general", "#finance", "#releases")
+
+
+class Chat:
+    """Slack-shaped. Like the real one it takes a `client_msg_id`, finds a message by it, and
+    does not refuse the same one twice: a message sent twice is there twice."""
+
+    def __init__(self, world_dir: Path) -> None:
+        self._journal = Journal(world_dir / journal.CHAT)
+        self._lock = threading.Lock()
+        self._messages: dict[str, dict[str, Any]] = {}
+        self._last = 0.0
+        for entry in self._journal.entries():
+            self._apply(entry)
+
+    def _apply(self, entry: dict[str, Any]) -> None:
+        ts = entry["ts"]
+        if entry["event"] == "posted":
+            keys = ("channel", "ts", "text", "client_msg_id")
+            self._messages[ts] = {key: entry[key] for key in keys}
+            self._last = max(self._last, float(ts))
+        elif entry["event"] == "edited":
+            self._messages[ts]["text"] = entry["text"]
+        else:
+            del self._messages[ts]
+
+    def post(self, body: dict[str, Any]) -> Answer:
+        channel, text = body.get("channel"), body.get("text")
+        if channel not in CHANNELS:
+            return 200, {"ok": False, "error": "channel_not_found"}
+        if not isinstance(text, str) or not text:
+            return 200, {"ok": False, "error": "no_text"}
+        with self._lock:
+            # A ts names its message, so no two may be equal.
+            self._last = max(time.time(), self._last + 0.000001)
+            entry = self._journal.append(
+                "posted",
+                channel=channel,
+                ts=f"{self._last:.6f}",
+                text=text,
+                client_msg_id=str(body.get("client_msg_id") or ""),
+            )
+            self._apply(entry)
+            message = dict(self._messages[entry["ts"]])
+        return 200, {"ok": True, "channel": channel, "ts": message["ts"], "message": message}
+
+    def change(self, event: str, body: dict[str, Any]) -> Answer:
+        """`event` is "edited" (with `text`) or "deleted"."""
+        with self._lock:
+            ts = str(body.get("ts"))
+            message = self._messages.get(ts)
+            if message is None or message["channel"] != body.get("channel"):
+                return 200, {"ok": False, "error": "message_not_found"}
+            data = {"text": str(body.get("text"))} if event == "edited" else {}
+            self._apply(self._journal.append(event, channel=message["channel"], ts=ts, **data))
+        return 200, {"ok": True, "ts": ts}
+
+    def history(self, client_msg_id: str | None, channel: str | None) -> Answer:
+        with self._lock:
+            found = [
+                dict(message)
+                for message in self._messages.values()
+                if client_msg_id in (None, message["client_msg_id"])
+                and channel in (None, message["channel"])
+            ]
+        return 200, {"ok": True, "messages": found}
+
+
+class Tickets:
+    """Takes an Idempotency-Key: the same key again answers with the first ticket."""
+
+    def __init__(self, world_dir: Path) -> None:
+        self._journal = Journal(world_dir / journal.TICKETS)
+        self._lock = threading.Lock()
+        self._tickets: dict[str, dict[str, Any]] = {}
+        for entry in self._journal.entries():
+            self._apply(entry)
+
+    def _apply(self, entry: dict[str, Any]) -> None:
+        if entry["event"] == "opened":
+            ticket = {key: entry[key] for key in ("id", "title", "body", "key")}
+            self._tickets[entry["id"]] = ticket | {"state": "open", "version": 1, "notes": []}
+            return
+        ticket = self._tickets[entry["id"]]
+        ticket["version"] += 1
+        ticket["state"] = "closed" if entry["event"] == "closed" else ticket["state"]
+        ticket["notes"].append(entry["note"])
+
+    def open(self, body: dict[str, Any], key: str) -> Answer:
+        title, text = body.get("title"), body.get("body")
+        if not isinstance(title, str) or not title or not isinstance(text, str):
+            return 422, {"error": "a ticket needs a title and a body"}
+        with self._lock:
+            for ticket in self._tickets.values():
+                if key and ticket["key"] == key:
+                    return 200, dict(ticket)
+            number = f"T-{len(self._tickets) + 101}"
+            self._apply(self._journal.append("opened", id=number, title=title, body=text, key=key))
+            return 201, dict(self._tickets[number])
+
+    def change(self, number: str, body: dict[str, Any], if_match: str) -> Answer:
+        """Close it (`state: closed`) or add a note; a repeat of a close is no change."""
+        with self._lock:
+            ticket = self._tickets.get(number)
+            if ticket is None:
+                return 404, {"error": f"there is no ticket {number}"}
+            closes = body.get("state") == "closed"
+            note = str(body.get("note", ""))
+            if closes and ticket["state"] == "closed":
+                return 200, dict(ticket)
+            if if_match and if_match.strip('"') != str(ticket["version"]):
+                return 412, {"error": "the ticket was changed since", "ticket": dict(ticket)}
+            event = "closed" if closes else "noted"
+            self._apply(self._journal.append(event, id=number, note=note))
+            return 200, dict(ticket)
+
+    def find(self, key: str | None) -> Answer:
+        with self._lock:
+            found = [dict(item) for item in self._tickets.values() if key in (None, item["key"])]
+        return 200, {"tickets": found}
+
+
+class Drafts:
+    """Draft requests of the git remote; in the same record as its pushes."""
+
+    def __init__(self, world_dir: Path) -> None:
+        self._journal = Journal(world_dir / journal.GIT)
+        self._lock = threading.Lock()
+        self._drafts: dict[str, dict[str, Any]] = {}
+        for entry in self._journal.entries():
+            self._apply(entry)
+
+    def _apply(self, entry: dict[str, Any]) -> None:
+        if entry["event"] == "draft_opened":
+            keys = ("id", "branch", "base", "title", "commit", "key")
+            self._drafts[entry["id"]] = {key: entry[key] for key in keys} | {"state": "open"}
+        elif entry["event"] == "draft_closed":
+            self._drafts[entry["id"]]["state"] = "closed"
+
+    def open(self, body: dict[str, Any], key: str) -> Answer:
+        wanted = ("branch", "base", "title", "commit")
+        if not all(isinstance(body.get(name), str) and body[name] for name in wanted):
+            return 422, {"error": f"a draft request needs {', '.join(wanted)}"}
+        with self._lock:
+            for draft in self._drafts.values():
+                if key and draft["key"] == key:
+                    return 200, dict(draft)
+            number = f"D-{len(self._drafts) + 1}"
+            fields = {name: body[name] for name in wanted}
+            self._apply(self._journal.append("draft_opened", id=number, key=key, **fields))
+            return 201, dict(self._drafts[number])
+
+    def change(self, number: str, body: dict[str, Any]) -> Answer:
+        with self._lock:
+            draft = self._drafts.get(number)
+            if draft is None:
+                return 404, {"error": f"there is no draft request {number}"}
+            if body.get("state") != "closed":
+                return 422, {"error": "a draft request can only be closed: state must be closed"}
+            if draft["state"] != "closed":
+                self._apply(self._journal.append("draft_closed", id=number))
+            return 200, dict(draft)
+
+    def find(self, key: str | None) -> Answer:
+        with self._lock:
+            found = [dict(item) for item in self._drafts.values() if key in (None, item["key"])]
+        return 200, {"drafts": found}
