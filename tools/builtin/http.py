@@ -48,7 +48,7 @@ def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response
 
 def request(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
     """One request with this call's deadline; any status is an answer."""
-    client = _client(os.getpid(), _host(url) not in _LOOPBACK)
+    client = _client(os.getpid(), url.startswith("https:"), _host(url) not in _LOOPBACK)
     return client.request(method, url, timeout=ctx.timeout, **options)
 
 
@@ -58,8 +58,9 @@ def why(error: Exception) -> str:
 
 
 @cache
-def _client(pid: int, through_proxy: bool) -> httpx2.Client:
-    """One client per process, because to build one takes longer than to send a request.
+def _client(pid: int, secure: bool, through_proxy: bool) -> httpx2.Client:
+    """One client per process: to load the certificates takes longer than to send a request, so
+    a client that speaks plain HTTP, and follows no redirect, does without them.
 
     No connection is kept alive: the server may drop an idle one just as a request goes out on
     it, and a call that never arrived would be in doubt.

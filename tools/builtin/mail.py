@@ -3,12 +3,12 @@
 import mailbox
 import smtplib
 from datetime import UTC, datetime
-from email import message_from_binary_file, policy
+from email import message_from_bytes, policy
 from email.headerregistry import Address as MailAddress
 from email.message import EmailMessage
 from email.utils import format_datetime
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -56,8 +56,9 @@ def _search(archive: Path, words: list[str]) -> list[tuple[datetime, Data]]:
     if not archive.is_dir():
         raise NoEffect("no_archive", _("There is no mail archive to search."))
     found = []
-    for message in mailbox.Maildir(archive, factory=_parse, create=False):
-        assert isinstance(message, EmailMessage)
+    box = mailbox.Maildir(archive, create=False)
+    for key in box.iterkeys():
+        message = _parse(box.get_bytes(key))
         body = _body(message)
         text = f"{message['subject']}\n{message['from']}\n{body}".lower()
         if all(word in text for word in words):
@@ -65,8 +66,10 @@ def _search(archive: Path, words: list[str]) -> list[tuple[datetime, Data]]:
     return sorted(found, key=lambda pair: pair[0], reverse=True)
 
 
-def _parse(file: BinaryIO) -> EmailMessage:
-    return message_from_binary_file(file, policy=policy.default)
+def _parse(content: bytes) -> EmailMessage:
+    message = message_from_bytes(content, policy=policy.default)
+    assert isinstance(message, EmailMessage)
+    return message
 
 
 def _body(message: EmailMessage) -> str:

@@ -56,7 +56,7 @@ class MailDoor:
 async def _answer(server: SMTP, fault: Fault | None) -> str:
     if fault is None:
         return "250 2.0.0 Taken"
-    if fault.mode == "drop_after":
+    if fault.mode == "drop_after" and server.transport:
         server.transport.close()
     if fault.mode == "delay":
         await asyncio.sleep(fault.seconds)
