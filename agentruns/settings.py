@@ -12,9 +12,9 @@ from agentruns.services.discover import running_services
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
-environ.Env.read_env(BASE_DIR / ".env")
+environ.Env.read_env(env.str("ENV_FILE", default=str(BASE_DIR / ".env")))
 
-# --- Where and how -------------------------------------------------------------------------
+# --- Where and how ----------------------------------------------------------------------------
 DEBUG = env.bool("DEBUG", default=False)
 DEMO = env.bool("DEMO", default=True)
 DATA_DIR = Path(env.str("DATA_DIR", default=str(BASE_DIR / ".data"))).resolve()
@@ -22,13 +22,15 @@ PORT = env.int("PORT", default=8000)
 SECRET_KEY = env.str("SECRET_KEY", default="")
 if not SECRET_KEY:
     if not DEMO:
-        raise ImproperlyConfigured("SECRET_KEY is not set. Set it, or set DEMO=1 to try things out.")
+        raise ImproperlyConfigured(
+            "SECRET_KEY is not set. Set it, or set DEMO=1 to try things out."
+        )
     SECRET_KEY = "demo-only-key-that-protects-nothing-beyond-this-machine"  # noqa: S105
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 SITE_NAME = "agentruns"
 
-# --- Services: Postgres is the truth, Redis only rings ---------------------------------------
+# --- Services: Postgres is the truth, Redis only rings ----------------------------------------
 _running = running_services(DATA_DIR)
 DATABASE_URL = env.str("DATABASE_URL", default=_running.get("database_url", ""))
 REDIS_URL = env.str("REDIS_URL", default=_running.get("redis_url", "redis://127.0.0.1:6379"))
@@ -52,7 +54,7 @@ DATABASES["default"]["OPTIONS"] = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# --- Applications ----------------------------------------------------------------------------
+# --- Applications -----------------------------------------------------------------------------
 INSTALLED_APPS = [
     "agentruns",
     "review",
@@ -111,7 +113,7 @@ TEMPLATES = [
     }
 ]
 
-# --- People and sessions: in the database, so that Stop needs nothing but Postgres -------------
+# --- People and sessions: in the database, so that Stop needs nothing but Postgres ------------
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
@@ -131,7 +133,7 @@ AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 
-# --- What a browser may load -------------------------------------------------------------------
+# --- What a browser may load ------------------------------------------------------------------
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
@@ -147,7 +149,7 @@ CONTENT_SECURITY_POLICY = {
 }
 X_FRAME_OPTIONS = "DENY"
 
-# --- Language, time, files -----------------------------------------------------------------------
+# --- Language, time, files --------------------------------------------------------------------
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
 LOCALE_PATHS = [BASE_DIR / "agentruns" / "locale"]
@@ -158,7 +160,7 @@ STATIC_ROOT = DATA_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 
-# --- Doorbells: Celery and Channels ----------------------------------------------------------------
+# --- Doorbells: Celery and Channels -----------------------------------------------------------
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 3600,
@@ -178,6 +180,7 @@ CELERY_TASK_DEFAULT_QUEUE = "control"
 CELERY_TASK_ROUTES = {
     "agentruns.tasks.think": {"queue": "think"},
     "agentruns.tasks.act": {"queue": "act"},
+    "agentruns.tasks.look_up": {"queue": "act"},
     "compensation.tasks.*": {"queue": "act"},
 }
 CELERY_BEAT_SCHEDULE = {
@@ -199,19 +202,20 @@ CHANNEL_LAYERS = {
     }
 }
 
-# --- The stop protocol: seconds ----------------------------------------------------------------------
+# --- The stop protocol: seconds ---------------------------------------------------------------
 LEASE_TTL = env.float("LEASE_TTL", default=3.0)
 CLAIM_TTL = env.float("CLAIM_TTL", default=30.0)
 DRAIN_DEADLINE = env.float("DRAIN_DEADLINE", default=30.0)
 APPROVAL_TTL = env.float("APPROVAL_TTL", default=15 * 60.0)
 TURN_LIMIT = env.int("TURN_LIMIT", default=20)
 GOAL_MAX_LENGTH = 20_000
-PAUSE_DIR = env.str("PAUSE_DIR", default="")  # tests and drills only: see agentruns/pausepoints.py
+# Tests and drills only: see agentruns/pausepoints.py
+PAUSE_DIR = env.str("PAUSE_DIR", default=_running.get("pause_dir", ""))
 
-# --- Models: any provider that pydantic-ai speaks to ------------------------------------------------------
+# --- Models: any provider that pydantic-ai speaks to ------------------------------------------
 MODEL_PACE = env.float("MODEL_PACE", default=1.0)
 
-# --- The demo world and the systems that tools speak to ------------------------------------------------------
+# --- The demo world and the systems that tools speak to ---------------------------------------
 WORLD_DIR = Path(env.str("WORLD_DIR", default=str(DATA_DIR / "world")))
 WORLD_HTTP_PORT = env.int("WORLD_HTTP_PORT", default=_running.get("world_http_port", 8801))
 WORLD_SMTP_PORT = env.int("WORLD_SMTP_PORT", default=_running.get("world_smtp_port", 8802))
@@ -227,7 +231,7 @@ GIT_API_URL = env.str("GIT_API_URL", default=f"{_world}/git")
 CHAT_URL = env.str("CHAT_URL", default=f"{_world}/chat")
 TICKETS_URL = env.str("TICKETS_URL", default=f"{_world}/tickets")
 
-# --- REST ------------------------------------------------------------------------------------------------------
+# --- REST -------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "knox.auth.TokenAuthentication",
@@ -249,5 +253,5 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 
-# --- Logs ------------------------------------------------------------------------------------------------------------
+# --- Logs -------------------------------------------------------------------------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")

@@ -147,7 +147,11 @@ CALL = _machine(
     {
         "buffer": (("proposed",), "buffered", "call.buffered"),
         "ask": (("proposed", "buffered"), "awaiting_approval", "call.approval_requested"),
-        "approve": (("proposed", "buffered", "awaiting_approval", "frozen"), "approved", "call.approved"),
+        "approve": (
+            ("proposed", "buffered", "awaiting_approval", "frozen"),
+            "approved",
+            "call.approved",
+        ),
         "prepare": (("approved",), "prepared", "call.prepared"),
         "pass_gate": (("approved", "prepared"), "in_flight", "call.commit_allowed"),
         "land": (("in_flight", "in_doubt"), "landed", "call.landed"),

@@ -48,7 +48,9 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
 
     tool = models.CharField(_("tool"), max_length=200)
     tool_revision = models.CharField(max_length=64, blank=True, default="")
-    tier = models.CharField(max_length=20, choices=[(t.value, label) for t, label in TIER_LABELS.items()])
+    tier = models.CharField(
+        max_length=20, choices=[(t.value, label) for t, label in TIER_LABELS.items()]
+    )
     is_eager = models.BooleanField(default=False)
     args = models.JSONField(default=dict)
     args_digest = models.CharField(max_length=64, blank=True, default="")

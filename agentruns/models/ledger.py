@@ -48,9 +48,7 @@ class LedgerEvent(models.Model):
                 operation=pgtrigger.Insert,
                 func=CHAIN_FUNC,
             ),
-            pgtrigger.Protect(
-                name="append_only", operation=pgtrigger.Update | pgtrigger.Delete
-            ),
+            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,69 @@
+"""Doorbells: Celery messages and channel-layer messages, rung after a commit.
+
+A doorbell carries no truth. It may ring twice, late or never; whoever hears it reads the
+database, and the sweeper finds what was never rung. So a bell that cannot be rung is logged and
+forgotten, and ringing never takes longer than `RING_LIMIT` seconds.
+"""
+
+import asyncio
+from typing import Any
+
+import structlog
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.db import transaction
+
+from agentruns.celery import app
+
+RING_LIMIT = 1.0
+
+log = structlog.get_logger(__name__)
+
+
+def run_group(run_id: str) -> str:
+    """The channel group of everybody who watches a run."""
+    return f"run.{run_id}"
+
+
+def driver_group(run_id: str) -> str:
+    """The channel group of the worker that streams a run's model."""
+    return f"driver.{run_id}"
+
+
+def ring_task(name: str, *args: Any) -> None:
+    """Once the transaction is committed, send the Celery task `name` (ids and epochs only)."""
+    transaction.on_commit(lambda: _send_task(name, args), robust=True)
+
+
+def ring_watchers(run_id: str) -> None:
+    """Once the transaction is committed, tell every open page of the run to look again."""
+    transaction.on_commit(
+        lambda: _send_group(run_group(run_id), {"type": "run.changed"}), robust=True
+    )
+
+
+def ring_driver(run_id: str) -> None:
+    """Once the transaction is committed, tell the driver that the run was stopped."""
+    transaction.on_commit(
+        lambda: _send_group(driver_group(run_id), {"type": "driver.stop"}), robust=True
+    )
+
+
+def _send_task(name: str, args: tuple[Any, ...]) -> None:
+    try:
+        app.send_task(name, args=list(args), retry=False)
+    except Exception as error:  # noqa: BLE001  (whatever the broker raises, the sweeper rings again)
+        log.warning("doorbell.lost", task=name, error=repr(error))
+
+
+def _send_group(group: str, message: dict[str, Any]) -> None:
+    try:
+        async_to_sync(_send_in_time)(group, message)
+    except Exception as error:  # noqa: BLE001  (pages and drivers look again by themselves)
+        log.warning("doorbell.lost", group=group, error=repr(error))
+
+
+async def _send_in_time(group: str, message: dict[str, Any]) -> None:
+    layer = get_channel_layer()
+    if layer is not None:
+        await asyncio.wait_for(layer.group_send(group, message), RING_LIMIT)

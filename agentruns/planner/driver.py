@@ -1,0 +1,208 @@
+"""The driver: streams one turn of a run's model, under a lease, and obeys Stop at once.
+
+Three things go on beside the stream: a doorbell that tells of Stop, a heartbeat that renews the
+lease (and learns of Stop if the doorbell was lost), and a publisher that shows text to pages.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import structlog
+from channels.db import database_sync_to_async
+from channels.layers import get_channel_layer
+from django.conf import settings
+from pydantic_ai.exceptions import AgentRunError, UserError
+
+from agentruns import pausepoints
+from agentruns.doorbell import driver_group, run_group
+from agentruns.models import Run
+from agentruns.planner.history import messages_of, tools_of
+from agentruns.planner.providers import model_of
+from agentruns.planner.stream import Answer, AnswerEnded, CallWritten, TextDelta
+from agentruns.protocol.lease import Fragment, Lease, give_back_lease, is_ours, renew_lease
+from agentruns.protocol.turn import Proposal, break_turn, finish_turn, propose_call
+
+PUBLISH_EVERY = 0.05  # seconds
+KEEP_EVERY = 0.3  # seconds: how much text a killed worker can lose
+SILENCE_LIMIT = 60.0  # seconds without a word from the provider
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+
+
+class Driver:
+    """One turn of one run. Lives in one event loop."""
+
+    def __init__(self, lease: Lease, answer: Answer) -> None:
+        self.lease = lease
+        self.answer = answer
+        self.fragment = Fragment()
+        self.kept = 0  # characters that the database has
+        self.tokens = 0
+        self.heard_at = 0.0
+        self.is_stopped = False
+        self.is_silent = False
+
+    async def drive(self) -> None:
+        """Stream the answer to its end, whichever it is, and write that end down."""
+        self.heard_at = asyncio.get_running_loop().time()
+        helpers = [self._hear_doorbell(), self._heartbeat(), self._publish()]
+        tasks = [asyncio.create_task(helper) for helper in helpers]
+        try:
+            ended, last = await self._consume()
+        except (AgentRunError, UserError, OSError) as error:
+            await _in_thread(break_turn, self.lease, self.fragment, "provider_failed", str(error))
+            return
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._send_tail()
+        await self._end(ended, last)
+
+    async def stop(self) -> None:
+        """The run is no longer ours to drive: cut the model off."""
+        if not self.is_stopped:
+            self.is_stopped = True
+            await self.answer.stop()
+
+    async def _consume(self) -> tuple[AnswerEnded, CallWritten | None]:
+        """Take in the answer; returns its end, and a last call that may be only half there."""
+        last: CallWritten | None = None
+        async for event in self.answer.events():
+            self.heard_at = asyncio.get_running_loop().time()
+            match event:
+                case TextDelta(text):
+                    self.fragment = replace(self.fragment, text=self.fragment.text + text)
+                    await self._count_token()
+                case CallWritten(is_whole=True):
+                    await self._propose(event)
+                case CallWritten():
+                    last = event
+                case AnswerEnded() as ended:
+                    self.fragment = replace(
+                        self.fragment, tokens_in=ended.tokens_in, tokens_out=ended.tokens_out
+                    )
+                    return ended, last
+        raise AssertionError("an answer has an end")
+
+    async def _end(self, ended: AnswerEnded, last: CallWritten | None) -> None:
+        if self.is_silent:
+            await _in_thread(break_turn, self.lease, self.fragment, "provider_silent", "")
+        elif self.is_stopped:
+            await _in_thread(give_back_lease, self.lease, self.fragment)
+        elif not ended.is_clean:
+            code = f"answer_{ended.finish_reason or 'broken'}"
+            await _in_thread(break_turn, self.lease, self.fragment, code, "")
+        else:
+            if last is not None:
+                await self._propose(last)
+            done = await _in_thread(finish_turn, self.lease, self.fragment, ended.finish_reason)
+            if not done:  # Stop came between the last token and this write
+                await _in_thread(give_back_lease, self.lease, self.fragment)
+
+    async def _propose(self, written: CallWritten) -> None:
+        proposal = Proposal(
+            tool=written.tool,
+            raw_args=written.raw_args,
+            provider_call_id=written.provider_call_id,
+            offset=len(self.fragment.text),
+        )
+        if not self.is_stopped and await _in_thread(propose_call, self.lease, proposal) is None:
+            await self.stop()
+
+    async def _count_token(self) -> None:
+        self.tokens += 1
+        if pausepoints.is_on():
+            await asyncio.to_thread(
+                pausepoints.reach, self.lease.run_id, f"token:{self.lease.turn}:{self.tokens}"
+            )
+
+    async def _hear_doorbell(self) -> None:
+        """Listen for Stop; then ask the database whether it is true."""
+        async with _group(driver_group(self.lease.run_id)) as receive:
+            # Stop may have been rung before we listened.
+            while await _in_thread(_is_still_ours, self.lease):
+                await receive()
+            await self.stop()
+
+    async def _heartbeat(self) -> None:
+        """Renew the lease and keep the text, until the run is no longer ours."""
+        loop = asyncio.get_running_loop()
+        while not self.is_stopped:
+            fragment = self.fragment
+            if not await _in_thread(renew_lease, self.lease, fragment):
+                await self.stop()
+                return
+            self.kept = len(fragment.text)
+            if loop.time() - self.heard_at > SILENCE_LIMIT:
+                self.is_silent = True
+                await self.answer.stop()
+                return
+            await asyncio.sleep(min(KEEP_EVERY, settings.LEASE_TTL / 3))
+
+    async def _publish(self) -> None:
+        """Show new text to every open page, a few times a second."""
+        shown = 0
+        while True:
+            if len(self.fragment.text) > shown:
+                shown = len(self.fragment.text)
+                await self._send_tail()
+            await asyncio.sleep(PUBLISH_EVERY)
+
+    async def _send_tail(self) -> None:
+        """The text since what the database has: whoever read that can put the two together."""
+        message = {
+            "type": "run.text",
+            "output": self.lease.output_id,
+            "offset": self.kept,
+            "text": self.fragment.text[self.kept :],
+        }
+        with contextlib.suppress(Exception):  # pages look into the database by themselves
+            await asyncio.wait_for(_layer().group_send(run_group(self.lease.run_id), message), 1)
+
+
+async def drive_turn(lease: Lease) -> None:
+    """Stream the leased turn. Every end of it is on record when this returns."""
+    run, messages, tools = await _in_thread(_brief, lease.run_id)
+    try:
+        model = model_of(run.agent.model)
+    except (UserError, ValueError, ImportError) as error:
+        await _in_thread(break_turn, lease, Fragment(), "model_unknown", str(error))
+        return
+    async with model:
+        await Driver(lease, Answer(model, messages, tools, lease.run_id)).drive()
+
+
+def _brief(run_id: str) -> tuple[Run, list[Any], list[Any]]:
+    run = Run.objects.select_related("agent").get(pk=run_id)
+    return run, messages_of(run), tools_of(run)
+
+
+def _is_still_ours(lease: Lease) -> bool:
+    return is_ours(Run.objects.get(pk=lease.run_id), lease)
+
+
+async def _in_thread(function: Callable[..., T], *args: Any) -> T:
+    result: T = await database_sync_to_async(function, thread_sensitive=False)(*args)
+    return result
+
+
+def _layer() -> Any:
+    return get_channel_layer()
+
+
+@contextlib.asynccontextmanager
+async def _group(name: str) -> AsyncIterator[Callable[[], Any]]:
+    """Join a channel group; yields a `receive` that outlives a Redis that is away."""
+    layer = _layer()
+    channel = await layer.new_channel()
+    try:
+        await layer.group_add(name, channel)
+        yield lambda: layer.receive(channel)
+    finally:
+        with contextlib.suppress(Exception):
+            await layer.group_discard(name, channel)

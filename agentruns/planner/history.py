@@ -1,0 +1,95 @@
+"""Rebuild what the model is told from the ledger, never from a conversation's text.
+
+Guarantees that a history never has a call without a result (I11), that each result has its own
+word (done, failed, rejected, stopped …), and that an answer cut off is not passed off as said.
+"""
+
+import json
+from collections.abc import Iterable
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.tools import ToolDefinition
+
+from agentruns.models import Output, Run, ToolCall
+from tools import registry
+from tools.policy import effective
+
+# What the model is told of a call that has no response of its own, by state or by reason.
+WORDS = {
+    "voided": "Not executed.",
+    "stopped": "Not executed: stopped by the user.",
+    "approval_withdrawn": "Not executed: stopped by the user while it waited for approval.",
+    "frozen": "Not executed: held back for a person.",
+    "rejected": "Not executed: a person rejected it.",
+    "expired": "Not executed: nobody approved it in time.",
+    "denied": "Not executed: refused at the gate ({reason}).",
+    "failed": "Failed, and had no effect ({reason}).",
+    "in_doubt": "Unknown whether it happened. Do not repeat it.",
+    "in_flight": "Still under way. Do not repeat it.",
+}
+
+
+def messages_of(run: Run) -> list[ModelMessage]:
+    """The history of the run's complete turns, ready to be sent."""
+    parts = [UserPromptPart(run.goal)]
+    first = [SystemPromptPart(run.agent.instructions)] if run.agent.instructions else []
+    messages: list[ModelMessage] = [ModelRequest(parts=[*first, *parts])]
+    for output in Output.complete.filter(run=run).order_by("turn"):
+        calls = list(ToolCall.objects.filter(run=run, turn=output.turn).order_by("position"))
+        messages.append(ModelResponse(parts=_said(output, calls)))
+        if calls:
+            messages.append(ModelRequest(parts=[_result(call) for call in calls]))
+    return messages
+
+
+def result_words(call: ToolCall) -> str:
+    """What the model is told of a call's fate."""
+    if call.state == "landed":
+        return call.response or "Done."
+    words = WORDS.get(call.reason) or WORDS.get(call.state, "Not executed.")
+    words = words.format(reason=call.reason)
+    return f"{words} {call.detail}".strip()
+
+
+def tools_of(run: Run) -> list[ToolDefinition]:
+    """The tools that the run's agent may use and that are enabled now."""
+    return [
+        ToolDefinition(
+            name=item.name,
+            description=item.explains or item.title,
+            parameters_json_schema=item.json_schema(),
+        )
+        for item in _usable(run.agent.tools)
+    ]
+
+
+def _usable(names: Iterable[str]) -> list[registry.RegisteredTool]:
+    found = [registry.get(name) for name in names]
+    return [item for item in found if item is not None and effective(item.name).enabled]
+
+
+def _said(output: Output, calls: list[ToolCall]) -> list[TextPart | ToolCallPart]:
+    """Prose and calls in the order in which the model wrote them."""
+    parts: list[TextPart | ToolCallPart] = []
+    position = 0
+    for call in calls:
+        if text := output.text[position : call.text_offset]:
+            parts.append(TextPart(text))
+        position = max(position, call.text_offset)
+        parts.append(ToolCallPart(call.tool, json.dumps(call.args), call.provider_call_id))
+    if text := output.text[position:]:
+        parts.append(TextPart(text))
+    return parts or [TextPart("")]
+
+
+def _result(call: ToolCall) -> ToolReturnPart:
+    return ToolReturnPart(call.tool, result_words(call), call.provider_call_id)

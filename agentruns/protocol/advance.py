@@ -1,0 +1,72 @@
+"""Advance: after each fact, decide what the run does next (protocol §6).
+
+Guarantees that the effects of a turn go out one after another, in the order in which the model
+wrote them, while reads overlap; and that a run waits under a name for what it waits for.
+Runs under the run's lock; only rings doorbells, never acts.
+"""
+
+from agentruns import doorbell
+from agentruns.models import Run, ToolCall
+from agentruns.protocol.ledger import EXECUTOR, clock, move_run
+from agentruns.states import CALL
+
+OPEN_STATES = [s for s in CALL.states if s not in CALL.terminal]
+READY = ("approved", "prepared")
+
+
+def open_calls(run: Run) -> list[ToolCall]:
+    """The calls of the run whose outcome is not known yet, in the model's order."""
+    return list(ToolCall.objects.filter(run=run, state__in=OPEN_STATES).order_by("number"))
+
+
+def is_next(call: ToolCall, calls: list[ToolCall]) -> bool:
+    """Whether `call` may go now: reads at once, effects when no earlier effect is open."""
+    return call.is_eager or not any(
+        other.number < call.number for other in calls if not other.is_eager
+    )
+
+
+def advance(run: Run) -> None:
+    """Ring for the run's next step, or suspend or complete it."""
+    if run.status not in ("running", "suspended") or run.lease_holder:
+        return
+    calls = open_calls(run)
+    if not calls:
+        _next_turn(run)
+        return
+    candidates = [call for call in calls if is_next(call, calls)]
+    if reason := _waits_for(candidates):
+        _suspend(run, reason)
+        return
+    _wake(run)
+    for call in candidates:
+        if call.state in READY:
+            doorbell.ring_task("agentruns.tasks.act", call.pk, run.epoch)
+
+
+def _waits_for(candidates: list[ToolCall]) -> str:
+    """What the run waits for, if every call that could go waits for somebody."""
+    states = {call.state for call in candidates}
+    if states <= {"in_doubt", "awaiting_approval"}:
+        return "dependency" if "in_doubt" in states else "approval"
+    return ""
+
+
+def _next_turn(run: Run) -> None:
+    _wake(run)
+    if ToolCall.objects.filter(run=run, turn=run.turn).exists():
+        doorbell.ring_task("agentruns.tasks.think", run.pk, run.epoch)
+    else:
+        move_run(run, "complete", actor=EXECUTOR, ended_at=clock().now)
+
+
+def _suspend(run: Run, reason: str) -> None:
+    if run.suspended_reason == reason and run.status == "suspended":
+        return
+    _wake(run)
+    move_run(run, "suspend", actor=EXECUTOR, data={"reason": reason}, suspended_reason=reason)
+
+
+def _wake(run: Run) -> None:
+    if run.status == "suspended":
+        move_run(run, "unsuspend", actor=EXECUTOR, suspended_reason="")

@@ -1,0 +1,129 @@
+"""Execute one call: claim, prepare, gate, commit, record. The only caller of a tool's commit.
+
+Guarantees that nothing happens between the gate and the send, that an exception whose effect is
+unknown is doubt and not failure, and that a draft which may not go out is dropped.
+"""
+
+import time
+from typing import Any
+
+import structlog
+
+from agentruns import pausepoints
+from agentruns.models import ToolCall
+from agentruns.protocol.doubt import begin_lookup, record_lookup
+from agentruns.protocol.gate import Claim, claim_call, keep_draft, pass_gate
+from agentruns.protocol.outcome import record_doubt, record_failed, record_landed
+from tools import registry
+from tools.contract import Context, Draft, LookupResult, Receipt, Unknown
+from tools.errors import NoEffect, ToolError
+from tools.registry import RegisteredTool
+
+log = structlog.get_logger(__name__)
+
+
+def execute_call(call_id: str, *, epoch: int) -> None:
+    """Do the call if its turn has come and nobody else has it. Safe to run twice, or late."""
+    claim = claim_call(call_id, epoch=epoch)
+    if claim is None:
+        return
+    call = ToolCall.objects.select_related("run__owner").get(pk=call_id)
+    registered = registry.get(call.tool)
+    if registered is None:
+        pass_gate(claim)  # which refuses, on record: this process does not know the tool
+        return
+    args = registered.parse(call.args)
+    ctx = context_of(call)
+    try:
+        draft = _prepared(registered, ctx, args, call, claim)
+    except Exception as error:  # noqa: BLE001  (prepare has no effect, whatever went wrong in it)
+        record_failed(claim, _code(error), _sentence(error))
+        return
+    if draft is not None and not keep_draft(claim, draft):
+        drop_draft(call, draft)
+    elif pass_gate(claim):
+        _commit(registered, ctx, args, draft, claim, call)
+    elif draft is not None:
+        drop_draft(call, draft)
+
+
+def look_up_call(call_id: str) -> None:
+    """Ask the outside system what became of a call in doubt; never sends it."""
+    call = begin_lookup(call_id)
+    registered = registry.get(call.tool) if call else None
+    if call is None or registered is None or not registered.has_lookup:
+        return
+    impl: Any = registered.impl
+    try:
+        found: LookupResult = impl.lookup(context_of(call))
+    except Exception as error:  # noqa: BLE001  (a look-up that fails has decided nothing)
+        found = Unknown(_sentence(error))
+    record_lookup(call_id, found)
+
+
+def context_of(call: ToolCall) -> Context:
+    """What a tool is told about the call: its key, its run, who it acts for, its time limit."""
+    owner = call.run.owner
+    registered = registry.get(call.tool)
+    return Context(
+        request_id=call.request_id,
+        run_id=call.run_id,
+        call_id=call.pk,
+        actor=owner.get_full_name() or owner.get_username(),
+        timeout=registered.timeout if registered else 10.0,
+    )
+
+
+def drop_draft(call: ToolCall, draft: Draft) -> None:
+    """Let the tool throw its draft away; a draft left over is untidy, never an effect."""
+    registered = registry.get(call.tool)
+    void: Any = getattr(registered.impl, "void", None) if registered else None
+    if void is None:
+        return
+    try:
+        void(context_of(call), draft)
+    except Exception:
+        log.exception("draft.left_over", call_id=call.pk)
+
+
+def _prepared(
+    registered: RegisteredTool, ctx: Context, args: Any, call: ToolCall, claim: Claim
+) -> Draft | None:
+    if not registered.has_prepare:
+        return None
+    if call.draft is not None:
+        return Draft(call.draft)
+    impl: Any = registered.impl
+    drafted: Draft | None = impl.prepare(ctx, args)
+    return drafted
+
+
+def _commit(
+    registered: RegisteredTool,
+    ctx: Context,
+    args: Any,
+    draft: Draft | None,
+    claim: Claim,
+    call: ToolCall,
+) -> None:
+    """Send, then record. The gate was passed right before; nothing may come in between."""
+    sent_at = time.monotonic()
+    try:
+        receipt: Receipt = registered.impl.commit(ctx, args, draft)
+    except NoEffect as error:
+        record_failed(claim, error.code, str(error))
+    except Exception as error:  # noqa: BLE001  (anything else: nobody knows whether it happened)
+        pausepoints.reach(call.run_id, f"call:{call.number}:sent")
+        record_doubt(claim, _sentence(error))
+    else:
+        took_ms = (time.monotonic() - sent_at) * 1000
+        pausepoints.reach(call.run_id, f"call:{call.number}:sent")
+        record_landed(claim, receipt, took_ms=round(took_ms, 1))
+
+
+def _code(error: Exception) -> str:
+    return error.code if isinstance(error, ToolError) else "prepare_failed"
+
+
+def _sentence(error: Exception) -> str:
+    return str(error) if isinstance(error, ToolError) else f"{type(error).__name__}: {error}"

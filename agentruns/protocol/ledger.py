@@ -1,0 +1,108 @@
+"""The ledger: one lock per run, one event per change, in the same transaction.
+
+Guarantees that no state changes without its event, and no event without its change (protocol §2).
+"""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db import connection, models
+
+from agentruns import doorbell
+from agentruns.errors import NotFound
+from agentruns.models import LedgerEvent, Output, Run, ToolCall
+from agentruns.states import CALL, OUTPUT, RUN, Machine
+
+AGENT = "agent"
+DRIVER = "driver"
+EXECUTOR = "executor"
+SWEEPER = "sweeper"
+
+
+def person(user: Any) -> str:
+    """The actor's name of somebody."""
+    return f"user:{user.get_username()}"
+
+
+class Clock(NamedTuple):
+    """The database's clock: when this transaction began, and now."""
+
+    began: datetime
+    now: datetime
+
+
+def clock() -> Clock:
+    """Read the database's clock. A worker's own clock decides nothing."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT transaction_timestamp(), clock_timestamp()")
+        return Clock(*cursor.fetchone())
+
+
+def lock_run(run_id: str) -> Run:
+    """Lock the run's row, the mutex of its ledger, and read it. Raises NotFound."""
+    run = Run.objects.select_for_update(no_key=True).filter(pk=run_id).first()
+    if run is None:
+        raise NotFound(run_id=run_id)
+    return run
+
+
+def lock_call(call_id: str) -> tuple[Run, ToolCall]:
+    """Lock the run of a call, then read the call under that lock. Raises NotFound."""
+    run_id = ToolCall.objects.filter(pk=call_id).values_list("run_id", flat=True).first()
+    if run_id is None:
+        raise NotFound(call_id=call_id)
+    return lock_run(run_id), ToolCall.objects.get(pk=call_id)
+
+
+def record(
+    run: Run, kind: str, *, actor: str, call: ToolCall | None = None, **data: Any
+) -> LedgerEvent:
+    """Append a fact to the locked run's ledger, and ring for those who watch."""
+    event = LedgerEvent.objects.create(run=run, kind=kind, actor=actor, call=call, data=data)
+    doorbell.ring_watchers(run.pk)
+    return event
+
+
+def move_run(
+    run: Run, verb: str, *, actor: str, data: dict[str, Any] | None = None, **fields: Any
+) -> None:
+    """Take the locked run through one transition, save it, record it."""
+    _change(run, RUN, verb, fields)
+    record(run, RUN.verbs[verb].event, actor=actor, **(data or {}))
+
+
+def move_call(
+    run: Run,
+    call: ToolCall,
+    verb: str,
+    *,
+    actor: str,
+    data: dict[str, Any] | None = None,
+    **fields: Any,
+) -> None:
+    """Take one call of the locked run through one transition, save it, record it."""
+    _change(call, CALL, verb, fields)
+    record(run, CALL.verbs[verb].event, actor=actor, call=call, **(data or {}))
+
+
+def move_output(
+    run: Run, output: Output, verb: str, *, data: dict[str, Any] | None = None, **fields: Any
+) -> None:
+    """Take one turn's text of the locked run through one transition, save it, record it."""
+    _change(output, OUTPUT, verb, fields)
+    data = {"turn": output.turn, "offset": output.offset} | (data or {})
+    record(run, OUTPUT.verbs[verb].event, actor=DRIVER, **data)
+
+
+def save(row: models.Model, **fields: Any) -> None:
+    """Set and save these fields and no others: the database owns some of the rest."""
+    for name, value in fields.items():
+        setattr(row, name, value)
+    row.save(update_fields=list(fields))
+
+
+def _change(row: models.Model, machine: Machine, verb: str, fields: dict[str, Any]) -> None:
+    getattr(row, verb)()
+    for name, value in fields.items():
+        setattr(row, name, value)
+    row.save(update_fields=[machine.field, *fields])

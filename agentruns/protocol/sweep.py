@@ -1,0 +1,103 @@
+"""The sweeper: whatever a lost doorbell, a dead worker or a passed deadline left lying.
+
+Guarantees that a run is never stuck for want of a message: each thing found here is settled by
+the same verb that the doorbell would have called, in a transaction of its own. Several sweepers
+may run at once; a run that another transaction holds is left for the next sweep.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+
+import structlog
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from agentruns import doorbell
+from agentruns.models import LedgerEvent, Run, ToolCall
+from agentruns.protocol.advance import advance
+from agentruns.protocol.consent import expire_consent
+from agentruns.protocol.doubt import expire_call
+from agentruns.protocol.drain import begin_drain
+from agentruns.protocol.lease import take_away_lease
+from agentruns.protocol.ledger import clock, lock_run
+
+BATCH = 200
+QUIET = timedelta(seconds=2)  # a doorbell has had its time
+
+log = structlog.get_logger(__name__)
+
+
+def sweep() -> dict[str, int]:
+    """Settle what is due; returns how many of each kind were."""
+    now = clock().now
+    calls, runs = ToolCall.objects.all(), Run.objects.all()
+    late = Q(deadline_at__lte=now) | Q(run__drain_deadline__lte=now)
+    return {
+        "leases": _each(
+            take_away_lease, runs.exclude(lease_holder="").filter(lease_expires_at__lte=now)
+        ),
+        "deadlines": _each(expire_call, calls.filter(late, state="in_flight")),
+        "approvals": _each(
+            expire_consent, calls.filter(state="awaiting_approval", consent_expires_at__lte=now)
+        ),
+        "stopping": _each(_drain, runs.filter(status__in=("cancel_requested", "draining"))),
+        "lookups": _ring_lookups(calls.filter(state="in_doubt", next_lookup_at__lte=now)),
+        "silent": _each(_ring_again, _silent_runs()),
+    }
+
+
+def _each(verb: Callable[[str], bool], found: QuerySet[Run] | QuerySet[ToolCall]) -> int:
+    return sum(_apart(verb, pk) for pk in _ids(found))
+
+
+def _ids(found: QuerySet[Run] | QuerySet[ToolCall]) -> Iterable[str]:
+    return found.order_by("pk").values_list("pk", flat=True)[:BATCH]
+
+
+def _apart(verb: Callable[[str], bool], pk: str) -> bool:
+    """One item's trouble must not keep the others waiting."""
+    try:
+        return verb(pk)
+    except Exception:
+        log.exception("sweep.failed", verb=verb.__name__, pk=pk)
+        return False
+
+
+def _drain(run_id: str) -> bool:
+    with transaction.atomic(durable=True):
+        run = lock_run(run_id)
+        before = run.status
+        begin_drain(run)
+        return run.status != before
+
+
+def _ring_lookups(due: QuerySet[ToolCall]) -> int:
+    ids = list(_ids(due))
+    for pk in ids:
+        doorbell.ring_task("agentruns.tasks.look_up", pk)
+    return len(ids)
+
+
+def _silent_runs() -> QuerySet[Run]:
+    """Runs that ought to be moving, hold no lease, and have recorded nothing for a while."""
+    spoke = LedgerEvent.objects.filter(
+        run=F("run"), seq=F("run__ledger_seq"), at__gt=clock().now - QUIET
+    )
+    return (
+        Run.objects.filter(status__in=("queued", "running", "suspended"), lease_holder="")
+        .exclude(pk__in=spoke.values("run"))
+        .exclude(calls__claim_expires_at__gt=clock().now, calls__state__in=("approved", "prepared"))
+    )
+
+
+def _ring_again(run_id: str) -> bool:
+    """Ring for whatever this run's rows say comes next."""
+    with transaction.atomic(durable=True):
+        run = Run.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=run_id).first()
+        if run is None:
+            return False
+        if run.status == "queued":
+            doorbell.ring_task("agentruns.tasks.think", run.pk, run.epoch)
+        elif run.turn:
+            advance(run)
+        return True

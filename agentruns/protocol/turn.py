@@ -1,0 +1,166 @@
+"""A turn: what the driver may write while the model speaks, and how the turn ends (protocol §6).
+
+Guarantees that every call is on record before anything acts on it, that an effect waits for the
+clean end of the answer which asked for it, and that an answer cut off in any way asks for nothing.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from agentruns import doorbell, pausepoints
+from agentruns.models import Output, Run, ToolCall
+from agentruns.protocol.advance import advance
+from agentruns.protocol.consent import ask
+from agentruns.protocol.lease import Fragment, Lease, cut_output, drop_turn, is_ours, refuse_late
+from agentruns.protocol.ledger import (
+    AGENT,
+    DRIVER,
+    clock,
+    lock_run,
+    move_call,
+    move_output,
+    move_run,
+    record,
+    save,
+)
+from tools import registry
+from tools.contract import Tier
+from tools.digest import args_digest
+from tools.errors import BadArguments
+from tools.policy import Policy, effective
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A call as the model wrote it: `raw_args` is JSON text, `offset` its place in the text."""
+
+    tool: str
+    raw_args: str
+    provider_call_id: str
+    offset: int
+
+
+def propose_call(lease: Lease, proposal: Proposal) -> ToolCall | None:
+    """Write the call into the ledger; a read goes out at once, an effect is buffered.
+
+    An unknown tool is denied, and arguments that do not fit are a failure before the gate: the
+    model is told either. None, and recorded, if the run is no longer this driver's.
+    """
+    with transaction.atomic(durable=True):
+        run = lock_run(lease.run_id)
+        if not is_ours(run, lease):
+            refuse_late(run, lease, "propose_call")
+            return None
+        policy = effective(proposal.tool)
+        call, problem = _written(run, proposal, policy)
+        record(run, "call.proposed", actor=AGENT, call=call, tool=call.tool, args=call.args)
+        _route(run, call, policy, problem)
+    pausepoints.reach(run.pk, f"call:{call.number}:proposed")
+    if call.state == "buffered":
+        pausepoints.reach(run.pk, f"call:{call.number}:buffered")
+    return call
+
+
+def finish_turn(lease: Lease, fragment: Fragment, finish_reason: str) -> bool:
+    """The answer ended cleanly: it is complete, and what it asked for may go out, in order."""
+    with transaction.atomic(durable=True):
+        run = lock_run(lease.run_id)
+        if not is_ours(run, lease):
+            refuse_late(run, lease, "finish_turn")
+            return False
+        now = clock().now
+        output = Output.objects.get(pk=lease.output_id)
+        move_output(
+            run, output, "finish", finish_reason=finish_reason, ended_at=now, **fragment.as_fields()
+        )
+        save(run, lease_holder="", lease_expires_at=None)
+        for call in ToolCall.objects.filter(run=run, turn=lease.turn, state="buffered"):
+            _release(run, call)
+        advance(run)
+        return True
+
+
+def break_turn(lease: Lease, fragment: Fragment, code: str, detail: str) -> bool:
+    """The answer did not end cleanly: its fragment is kept, its buffer dropped, the run failed."""
+    with transaction.atomic(durable=True):
+        run = lock_run(lease.run_id)
+        if not is_ours(run, lease):
+            refuse_late(run, lease, "break_turn")
+            return False
+        now = clock().now
+        cut_output(run, lease.output_id, now, fragment, code)
+        drop_turn(run, lease.turn, now, "answer_cut", actor=DRIVER)
+        move_run(
+            run,
+            "fail",
+            actor=DRIVER,
+            data={"failure": code},
+            failure=code,
+            failure_detail=detail[:2000],
+            lease_holder="",
+            lease_expires_at=None,
+            ended_at=now,
+        )
+        return True
+
+
+def _written(run: Run, proposal: Proposal, policy: Policy) -> tuple[ToolCall, BadArguments | None]:
+    """The call as a row; with it what is wrong with its arguments, if anything is."""
+    fields: dict[str, Any] = {"summary": proposal.tool, "args": {"text": proposal.raw_args}}
+    problem = None
+    registered = registry.get(proposal.tool)
+    if registered is not None:
+        fields["tool_revision"] = registered.revision
+        try:
+            args = registered.parse(proposal.raw_args or "{}")
+            fields |= {
+                "args": args.model_dump(mode="json"),
+                "args_digest": args_digest(args),
+                "summary": registered.describe(args),
+            }
+        except BadArguments as error:
+            problem = error
+            fields["summary"] = registered.title
+    siblings = ToolCall.objects.filter(run=run)
+    call = ToolCall.objects.create(
+        run=run,
+        turn=run.turn,
+        position=siblings.filter(turn=run.turn).count(),
+        number=siblings.count() + 1,
+        epoch=run.epoch,
+        text_offset=proposal.offset,
+        provider_call_id=proposal.provider_call_id,
+        tool=proposal.tool[:200],
+        tier=policy.tier,
+        is_eager=policy.eager,
+        proposed_at=clock().now,
+        **fields,
+    )
+    return call, problem
+
+
+def _route(run: Run, call: ToolCall, policy: Policy, problem: BadArguments | None) -> None:
+    now = clock().now
+    if not policy.known:
+        move_call(run, call, "deny", actor=DRIVER, reason="unknown_tool", ended_at=now)
+    elif problem is not None:
+        detail = "; ".join(problem.reasons)[:2000]
+        move_call(
+            run, call, "fail", actor=DRIVER, reason="bad_arguments", detail=detail, ended_at=now
+        )
+    elif policy.eager:
+        move_call(run, call, "approve", actor=DRIVER, data={"by": "tier"})
+        doorbell.ring_task("agentruns.tasks.act", call.pk, run.epoch)
+    else:
+        move_call(run, call, "buffer", actor=DRIVER)
+
+
+def _release(run: Run, call: ToolCall) -> None:
+    """A buffered call whose answer ended: it needs a person's consent, or may go by its tier."""
+    policy = effective(call.tool, proposed_tier=Tier(call.tier))
+    if policy.needs_approval:
+        ask(run, call)
+    else:
+        move_call(run, call, "approve", actor=DRIVER, data={"by": "tier"})

@@ -1,0 +1,193 @@
+"""The read side: what pages, API and drills say about a run. Reads the ledger, writes nothing.
+
+Guarantees that every call is in exactly one group, so that the groups add up (I4).
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agentruns.models import Output, Run, StopRequest, ToolCall
+from agentruns.states import CALL, GROUPS, NOT_YET_IN_FLIGHT, WAITING
+from tools import registry
+from tools.contract import Tier
+
+
+def undo_of(call: ToolCall) -> str:
+    """What undo a call allows: possible, impossible, not_needed, undone; "" if it never landed."""
+    if call.undo_state == ToolCall.UndoState.UNDONE:
+        return "undone"
+    if call.state != "landed":
+        return ""
+    if call.tier == Tier.READ_ONLY:
+        return "not_needed"
+    registered = registry.get(call.tool)
+    return "possible" if registered and registered.has_compensate else "impossible"
+
+
+def entry(call: ToolCall) -> dict[str, Any]:
+    """One call as the API and the drill list it."""
+    return {
+        "id": call.pk,
+        "tool": call.tool,
+        "tier": call.tier,
+        "state": call.state,
+        "reason": call.reason,
+        "summary": call.summary,
+        "undo": undo_of(call),
+    }
+
+
+def groups_of(run: Run) -> dict[str, list[ToolCall]]:
+    """Every call of the run by group, in the model's order; done ones in order of landing.
+
+    The keys are those of states.GROUPS, and `waiting` for what may still start.
+    """
+    groups: dict[str, list[ToolCall]] = {name: [] for name in (*GROUPS, WAITING)}
+    for call in ToolCall.objects.filter(run=run).order_by("number"):
+        groups[CALL.states[call.state].group].append(call)
+    groups["done"].sort(key=lambda call: (call.ended_at is None, call.ended_at))
+    return groups
+
+
+def inventory(run: Run) -> dict[str, list[dict[str, Any]]]:
+    """groups_of, as data."""
+    return {name: [entry(call) for call in calls] for name, calls in groups_of(run).items()}
+
+
+def tokens_of(run: Run) -> int:
+    """Tokens that the provider says it wrote for the run."""
+    return sum(Output.objects.filter(run=run).values_list("tokens_out", flat=True))
+
+
+def latest_stop(run: Run) -> StopRequest | None:
+    return StopRequest.objects.filter(run=run).select_related("requested_by").first()
+
+
+def milliseconds(start: datetime | None, end: datetime | None) -> float | None:
+    """From start to end, or None while either is missing."""
+    if start is None or end is None:
+        return None
+    return round((end - start).total_seconds() * 1000, 3)
+
+
+def stop_answer(run: Run, stop: StopRequest) -> dict[str, Any]:
+    """The body that a Stop request gets: as things stood when Stop took effect (protocol §7).
+
+    It is kept with the StopRequest, so that every repeat gets the same.
+    """
+    groups = inventory(run)
+    answer = {
+        "run_id": run.pk,
+        "phase": run.status,
+        "epoch": stop.epoch,
+        "won_by": stop.won_by,
+        "signal": stop.signal,
+        "reason": stop.reason,
+        "pending": stop.pending,
+        "requested_by": stop.requested_by.get_username() if stop.requested_by else None,
+        "requested_at": stop.requested_at.isoformat(),
+        "no_new_effect_ms": milliseconds(stop.requested_at, stop.no_new_effect_at),
+        "groups": {name: groups[name] for name in GROUPS},
+        "waits_for": {
+            "model": bool(run.lease_holder),
+            "calls": [call["id"] for call in groups["in_flight"]],
+            "until": run.drain_deadline.isoformat() if run.drain_deadline else None,
+        },
+    }
+    if stop.won_by == StopRequest.WonBy.COMPLETION:
+        answer |= {
+            "no_new_effect_ms": None,
+            "ended_at": run.ended_at.isoformat() if run.ended_at else None,
+            "ended_before_ms": milliseconds(run.ended_at, stop.requested_at),
+        }
+    return answer
+
+
+@dataclass(frozen=True)
+class Foresight:
+    """What Stop would do right now: how many leave and cannot be called back, report, drop."""
+
+    leaving: int
+    reporting: int
+    dropped: int
+    to_undo: int
+
+    def sentences(self) -> list[str]:
+        """In plain words, most important first."""
+        said = []
+        if self.leaving:
+            said.append(
+                ngettext(
+                    "%(n)d action is leaving now and cannot be recalled.",
+                    "%(n)d actions are leaving now and cannot be recalled.",
+                    self.leaving,
+                )
+                % {"n": self.leaving}
+            )
+        if self.reporting:
+            said.append(
+                ngettext(
+                    "%(n)d action is under way and will still report.",
+                    "%(n)d actions are under way and will still report.",
+                    self.reporting,
+                )
+                % {"n": self.reporting}
+            )
+        if self.dropped:
+            said.append(
+                ngettext(
+                    "%(n)d drafted action will be dropped.",
+                    "%(n)d drafted actions will be dropped.",
+                    self.dropped,
+                )
+                % {"n": self.dropped}
+            )
+        if self.to_undo:
+            said.append(
+                ngettext(
+                    "%(n)d action is done and can be undone afterwards.",
+                    "%(n)d actions are done and can be undone afterwards.",
+                    self.to_undo,
+                )
+                % {"n": self.to_undo}
+            )
+        return said or [_("Nothing is under way and nothing has been done yet.")]
+
+
+def foresight(run: Run) -> Foresight:
+    """Count what Stop would meet at this moment."""
+    calls = list(ToolCall.objects.filter(run=run))
+    flying = [call for call in calls if call.state == "in_flight"]
+    return Foresight(
+        leaving=sum(call.tier == Tier.IRREVERSIBLE for call in flying),
+        reporting=sum(call.tier != Tier.IRREVERSIBLE for call in flying),
+        dropped=sum(call.state in NOT_YET_IN_FLIGHT for call in calls),
+        to_undo=sum(undo_of(call) == "possible" for call in calls),
+    )
+
+
+def snapshot(run: Run) -> dict[str, Any]:
+    """Where the run stands, for whoever decides its next turn (protocol §11)."""
+    groups = inventory(run)
+    cut = Output.objects.filter(run=run).exclude(status="complete").order_by("-turn").first()
+    return {
+        "run_id": run.pk,
+        "status": run.status,
+        "epoch": run.epoch,
+        "plan": [call for calls in groups.values() for call in calls],
+        "done": groups["done"],
+        "pending": groups[WAITING] + groups["in_flight"] + groups["in_doubt"],
+        "irreversible_done": [c for c in groups["done"] if c["tier"] == Tier.IRREVERSIBLE],
+        "partial_output": {
+            "turn": cut.turn,
+            "text": cut.text,
+            "offset": cut.offset,
+            "status": cut.status,
+        }
+        if cut
+        else None,
+    }

@@ -1,0 +1,36 @@
+"""Celery tasks: thin doors. Each re-reads the database; each may run twice, late or never."""
+
+import asyncio
+
+from celery import shared_task
+
+from agentruns.planner.driver import drive_turn
+from agentruns.protocol.execute import execute_call, look_up_call
+from agentruns.protocol.lease import take_lease
+from agentruns.protocol.sweep import sweep as sweep_once
+
+
+@shared_task(name="agentruns.tasks.think")
+def think(run_id: str, epoch: int) -> None:
+    """Stream one turn of the run's model."""
+    lease = take_lease(run_id, epoch=epoch)
+    if lease is not None:
+        asyncio.run(drive_turn(lease))
+
+
+@shared_task(name="agentruns.tasks.act")
+def act(call_id: str, epoch: int) -> None:
+    """Do one call."""
+    execute_call(call_id, epoch=epoch)
+
+
+@shared_task(name="agentruns.tasks.look_up")
+def look_up(call_id: str) -> None:
+    """Find out what became of one call in doubt."""
+    look_up_call(call_id)
+
+
+@shared_task(name="agentruns.tasks.sweep")
+def sweep() -> None:
+    """Settle whatever a lost doorbell, a dead worker or a passed deadline left lying."""
+    sweep_once()
