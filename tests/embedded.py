@@ -1,10 +1,12 @@
 """The services that tests stand on: a real Postgres and a real Valkey of their own.
 
-`DATABASE_URL` and `REDIS_URL` are honoured where they are given.
+`DATABASE_URL` and `REDIS_URL` are honoured where they are exported; nothing else that is set on
+this machine says whom the tools under test speak to.
 """
 
 import os
 
+from agentruns.services.environment import isolated
 from agentruns.services.postgres import Postgres
 from agentruns.services.scratch import ScratchFolder
 from agentruns.services.valkey import Valkey
@@ -18,7 +20,12 @@ class TestServices:
     def __init__(self) -> None:
         self._folder = ScratchFolder()
         self._started: list[Postgres | Valkey] = []
-        os.environ["DATA_DIR"] = str(self._folder.path)
+        given = {
+            name: os.environ[name] for name in ("DATABASE_URL", "REDIS_URL") & os.environ.keys()
+        }
+        outside = isolated(os.environ)
+        os.environ.clear()
+        os.environ.update(outside, DATA_DIR=str(self._folder.path), **given)
         if "DATABASE_URL" not in os.environ:
             postgres = Postgres(self._folder.path, durable=False)
             postgres.start()

@@ -1,7 +1,10 @@
 """Ports on the loopback address."""
 
 import contextlib
+import json
 import socket
+from collections.abc import Mapping
+from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 
@@ -34,3 +37,15 @@ def accepts(port: int, timeout: float = 0.5) -> bool:
     except OSError:
         return False
     return True
+
+
+def kept_ports(note: Path, usual: Mapping[str, int]) -> dict[str, int]:
+    """The ports of last time, noted in a file; at first, or where one is taken now, others."""
+    try:
+        wanted = {**usual, **json.loads(note.read_text())}
+    except (OSError, ValueError):
+        wanted = dict(usual)
+    others = dict(zip(usual, free_ports(len(usual)), strict=True))
+    ports = {name: wanted[name] if is_free(wanted[name]) else others[name] for name in usual}
+    note.write_text(json.dumps(ports))
+    return ports

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
+import psutil
 import psycopg
 from psycopg import sql
 
@@ -66,6 +67,7 @@ class Postgres:
                 log=self._log,
                 stop_signal=signal.SIGINT,  # "fast": ends sessions, needs no recovery
                 account=self._account,
+                repair=self._forget_stale_lock,
             )
         )
         self.process.start()
@@ -102,7 +104,7 @@ class Postgres:
             try:
                 psycopg.connect(self.url("postgres"), connect_timeout=2).close()
             except psycopg.OperationalError as error:
-                if self.process is None or self.process.pid is None or time.monotonic() > deadline:
+                if self.process is None or self.process.is_hopeless or time.monotonic() > deadline:
                     words = self.process.last_words() if self.process else ""
                     raise ServiceError(
                         f"PostgreSQL does not start on {self._home}:\n{words}"
@@ -124,7 +126,6 @@ class Postgres:
             _open_for(self._account, self._bin, self._home)
         if not (self._home / "PG_VERSION").exists():
             self._initialise()
-        self._forget_last_start()
         socket = self._home / SOCKET_NAME
         # Clients take a comma for the end of a host's name.
         if len(os.fsencode(socket)) > MAX_SOCKET_PATH or "," in str(socket):
@@ -163,17 +164,19 @@ class Postgres:
             raise ServiceError(f"PostgreSQL cannot make its data folder {draft}:\n{done.stderr}")
         draft.rename(self._home)
 
-    def _forget_last_start(self) -> None:
-        # Only what holds the folder's lock comes here: whoever wrote this file is dead, and its
-        # number may be somebody else's by now, which would make Postgres refuse to start.
-        note = self._home / "postmaster.pid"
+    def _forget_stale_lock(self) -> None:
+        # After a crash Postgres sees by itself that the process named in its lock file is gone,
+        # unless another program has that number by now: then it would refuse to start for ever.
+        lock = self._home / "postmaster.pid"
         try:
-            lines = note.read_text().splitlines()
-        except FileNotFoundError:
+            lines = lock.read_text().splitlines()
+            holder = psutil.Process(int(lines[0]))
+            is_ours = holder.name() == "postgres" and holder.cwd() == str(self._home)
+        except (OSError, ValueError, IndexError, psutil.Error):
             return
-        note.unlink()
-        if len(lines) > 4 and Path(lines[4]).name.startswith("agentruns-pg-"):
-            shutil.rmtree(lines[4], ignore_errors=True)
+        if not is_ours:
+            lock.unlink()
+            (self._socket_dir / f"{SOCKET_NAME}.lock").unlink(missing_ok=True)
 
     def _give(self, path: Path) -> None:
         if self._account is not None:

@@ -31,7 +31,7 @@ DEATHS_WINDOW = 60.0  # seconds
 
 @dataclass(frozen=True)
 class Spec:
-    """How to run one process. `grace` is how many seconds it has to end by itself."""
+    """How to run one process."""
 
     name: str
     argv: Sequence[str]
@@ -39,7 +39,6 @@ class Spec:
     cwd: Path
     log: Path
     stop_signal: signal.Signals = signal.SIGTERM
-    grace: float = 5.0
     stdin: str = ""
     account: tuple[int, int] | None = None  # uid, gid to run as
     repair: Callable[[], None] | None = None  # called before every start
@@ -69,6 +68,16 @@ class Process:
         popen = self._popen
         return popen.pid if popen is not None and popen.poll() is None else None
 
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether it died too often, and is not started again."""
+        return len(self._deaths) >= MAX_DEATHS
+
+    @property
+    def deaths(self) -> int:
+        """How often it died of itself, lately."""
+        return len(self._deaths)
+
     def start(self) -> None:
         """Start it, and keep it started."""
         self._ending.clear()
@@ -83,12 +92,12 @@ class Process:
             self._ending.set()
             self._signal(self.spec.stop_signal)
 
-    def stop(self) -> None:
-        """End it: by its own stop signal, and by force when its grace is over."""
+    def stop(self, grace: float = 5.0) -> None:
+        """End it: by its own stop signal, and by force `grace` seconds later."""
         self.begin_stop()
         if self._popen is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._popen.wait(self.spec.grace)
+                self._popen.wait(grace)
             self.kill()
         if self._watcher is not None:
             self._watcher.join()
@@ -156,7 +165,8 @@ class Process:
             _kill_group(self._popen.pid)
             if self._ending.is_set():
                 return
-            if self._is_hopeless():
+            self._count_death()
+            if self.is_hopeless:
                 if self.on_give_up is not None:
                     self.on_give_up(self.spec.name)
                 return
@@ -164,12 +174,11 @@ class Process:
                 return
             self._respawn()
 
-    def _is_hopeless(self) -> bool:
+    def _count_death(self) -> None:
         now = time.monotonic()
         self._deaths.append(now)
         while now - self._deaths[0] > DEATHS_WINDOW:
             self._deaths.popleft()
-        return len(self._deaths) >= MAX_DEATHS
 
     def _respawn(self) -> None:
         # The lock closes the race with a stop that comes between the wait and the start.

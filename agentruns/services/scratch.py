@@ -12,7 +12,10 @@ PREFIX = "agentruns-scratch-"
 
 
 class ScratchFolder:
-    """A locked folder that is gone after `remove`; also clears those of killed processes."""
+    """A locked folder that is gone after `remove`; also clears those of killed processes.
+
+    Servers work in it or in a data folder right below it.
+    """
 
     def __init__(self) -> None:
         _sweep()
@@ -31,5 +34,6 @@ class ScratchFolder:
 def _sweep() -> None:
     for folder in Path(tempfile.gettempdir()).resolve().glob(f"{PREFIX}*"):
         if folder.stat().st_uid == os.geteuid() and not is_up(folder):
-            end_leftovers(folder)
+            for data_dir in (folder, *folder.iterdir()):
+                end_leftovers(data_dir)
             shutil.rmtree(folder, ignore_errors=True)

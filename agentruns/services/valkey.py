@@ -60,7 +60,7 @@ class Valkey:
         """Wait until the server answers; raise ServiceError with its log if it dies."""
         deadline = time.monotonic() + timeout
         while not self._answers():
-            if self.process is None or self.process.pid is None or time.monotonic() > deadline:
+            if self.process is None or self.process.is_hopeless or time.monotonic() > deadline:
                 words = self.process.last_words() if self.process else ""
                 raise ServiceError(f"Valkey does not start on {self._home}:\n{words}")
             time.sleep(0.02)

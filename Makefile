@@ -1,0 +1,80 @@
+# Every target does its own set-up: a fresh machine needs only Python 3.11 or newer, make and git.
+
+PYTHON ?=
+ARGS ?=
+# Relative paths throughout, and no script with a path in its first line: this folder's own path
+# may have spaces in it.
+BIN := .venv/bin
+PY := $(BIN)/python
+MANAGE := $(PY) manage.py
+PIP := $(PY) -m pip --disable-pip-version-check
+UV := $(BIN)/uv
+LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--custom-compile-command "make lock" pyproject.toml
+
+.PHONY: help up test check fmt drill lock clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make up      start everything and print the address (PORT=8001 chooses another port)"
+	@echo "make test    run the tests (ARGS=\"tests/services -x\" chooses some)"
+	@echo "make check   format, lint, types, layers, migrations, templates, API description, tools"
+	@echo "make drill   stop a run at a chosen point and compare ledger and world (ARGS=\"--help\")"
+	@echo "make fmt     format the code"
+	@echo "make lock    write the lock files anew from pyproject.toml"
+	@echo "make clean   remove the virtual environment and caches; data in .data stays"
+
+up: .venv/run.stamp
+	@exec $(MANAGE) up $(ARGS)
+
+test: .venv/dev.stamp
+	@.ci/browser
+	@$(PY) -m pytest $(ARGS)
+
+drill: .venv/run.stamp
+	@exec $(MANAGE) drill $(ARGS)
+
+check: .venv/dev.stamp
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	$(BIN)/python -c "from importlinter.cli import lint_imports_command as run; run()"
+	$(MANAGE) check
+	$(MANAGE) makemigrations --check --dry-run
+	$(PY) -m djlint --quiet --check --lint templates
+	$(MANAGE) spectacular --validate --file .venv/openapi.yaml
+	diff docs/openapi.yaml .venv/openapi.yaml
+	$(MANAGE) audit_tools
+
+fmt: .venv/dev.stamp
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+	$(PY) -m djlint --quiet --reformat templates
+
+lock: $(UV)
+	$(LOCK) --output-file requirements.lock
+	$(LOCK) --group dev --constraint requirements.lock --output-file requirements-dev.lock
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache .hypothesis build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- Set-up: once, and again when a lock file has changed ---------------------------------------
+
+$(PY):
+	@.ci/venv "$(PYTHON)"
+
+.venv/run.stamp: requirements.lock | $(PY)
+	@if [ ! -e .venv/dev.stamp ] || [ requirements.lock -nt .venv/dev.stamp ]; then \
+		echo "Installing what agentruns needs (once, about a minute) …"; \
+		$(PIP) install --quiet --require-hashes -r requirements.lock; \
+	fi
+	@touch $@
+
+.venv/dev.stamp: requirements-dev.lock requirements.lock | $(PY)
+	@echo "Installing what agentruns and its tests need (once, about a minute) …"
+	@$(PIP) install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(UV): | $(PY)
+	@$(PIP) install --quiet uv

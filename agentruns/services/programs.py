@@ -1,0 +1,93 @@
+"""The programs of a stack, and how to see that each is ready."""
+
+import http.client
+import os
+import platform
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from celery import Celery
+
+from agentruns.services.ports import LOOPBACK, accepts
+from agentruns.services.processes import Spec
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+MANAGE = [sys.executable, str(BASE_DIR / "manage.py")]
+WORLD_PORTS = ("WORLD_HTTP_PORT", "WORLD_SMTP_PORT", "WORLD_CALDAV_PORT")
+
+# Queue, and how its worker runs tasks: many streams in one process; calls in processes of their
+# own, so that one that hangs holds up no other; a few sweeps.
+WORKERS: dict[str, list[str]] = {
+    "think": ["-P", "threads", "-c", "16"],
+    "act": ["-P", "prefork", "-c", "4"],
+    "control": ["-P", "threads", "-c", "2"],
+}
+
+
+def node(worker: str) -> str:
+    """The name by which a worker of this stack answers."""
+    return f"{worker}@{platform.node()}.{os.getpid()}"
+
+
+def programs(
+    data_dir: Path, env: Mapping[str, str], *, web: bool, workers: bool, world: bool
+) -> list[Spec]:
+    """What is to run, in the order of starting."""
+    celery = [sys.executable, "-m", "celery", "-A", "agentruns"]
+    commands: dict[str, list[str]] = {}
+    if world:
+        commands["world"] = [*MANAGE, "world"]
+    if web:
+        commands["web"] = [sys.executable, "-m", "uvicorn", "agentruns.asgi:application"]
+        commands["web"] += ["--host", LOOPBACK, "--port", env["PORT"], "--ws", "websockets"]
+        commands["web"] += ["--timeout-graceful-shutdown", "3", "--no-access-log"]
+        commands["web"] += ["--log-level", "warning"]
+    if workers:
+        for name, pool in WORKERS.items():
+            commands[name] = [*celery, "--quiet", "worker", "-Q", name, "-n", node(name), *pool]
+            commands[name] += ["--loglevel", "WARNING", "--without-gossip", "--without-mingle"]
+        schedule = str(data_dir / "beat" / "schedule")
+        commands["beat"] = [
+            *celery,
+            "--quiet",
+            "beat",
+            "-s",
+            schedule,
+            "--pidfile=",
+            "-l",
+            "WARNING",
+        ]
+        Path(schedule).parent.mkdir(parents=True, exist_ok=True)
+    return [
+        Spec(name=name, argv=argv, env=env, cwd=BASE_DIR, log=data_dir / "logs" / f"{name}.log")
+        for name, argv in commands.items()
+    ]
+
+
+def readiness(env: Mapping[str, str], names: list[str]) -> dict[str, Callable[[], bool]]:
+    """Per program, a question whose answer is whether it does its work now."""
+    questions: dict[str, Callable[[], bool]] = {
+        "web": lambda: _answers(int(env["PORT"]), "/healthz"),
+        "world": lambda: all(accepts(int(env[port])) for port in WORLD_PORTS),
+    }
+    for worker in WORKERS:
+        questions[worker] = partial(_pongs, env["REDIS_URL"], node(worker))
+    return {name: questions[name] for name in names if name in questions}
+
+
+def _answers(port: int, path: str) -> bool:
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def _pongs(redis_url: str, name: str) -> bool:
+    with Celery("readiness", broker=redis_url, set_as_current=False) as app:
+        return bool(app.control.ping(destination=[name], timeout=1.0))
