@@ -3,7 +3,7 @@ derive from this module, and a test asserts that they agree (protocol §3).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -43,7 +43,7 @@ class Machine:
     initial: str
     states: dict[str, State]
     verbs: dict[str, Verb]
-    terminal: frozenset[str] = field(default_factory=frozenset)
+    terminal: frozenset[str] = frozenset()
 
     def pairs(self) -> list[tuple[str, str]]:
         """Every legal (from, to), for the database's trigger."""

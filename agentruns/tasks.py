@@ -9,6 +9,9 @@ from agentruns.protocol.execute import execute_call, look_up_call
 from agentruns.protocol.lease import take_lease
 from agentruns.protocol.sweep import sweep as sweep_once
 
+# A tool that ignores its own time limit: long since in doubt by then, it only blocks a process.
+EXECUTOR_LIMIT = 300  # seconds
+
 
 @shared_task(name="agentruns.tasks.think")
 def think(run_id: str, epoch: int) -> None:
@@ -18,13 +21,13 @@ def think(run_id: str, epoch: int) -> None:
         asyncio.run(drive_turn(lease))
 
 
-@shared_task(name="agentruns.tasks.act")
+@shared_task(name="agentruns.tasks.act", time_limit=EXECUTOR_LIMIT)
 def act(call_id: str, epoch: int) -> None:
     """Do one call."""
     execute_call(call_id, epoch=epoch)
 
 
-@shared_task(name="agentruns.tasks.look_up")
+@shared_task(name="agentruns.tasks.look_up", time_limit=EXECUTOR_LIMIT)
 def look_up(call_id: str) -> None:
     """Find out what became of one call in doubt."""
     look_up_call(call_id)

@@ -28,7 +28,7 @@ def verb(machine: Machine, name: str) -> Callable[..., None]:
         """Change the state in memory; protocol.ledger.move() saves and records it."""
 
     method.__name__ = method.__qualname__ = name
-    return transition(  # type: ignore[no-any-return]
+    return transition(
         field=machine.field, source=list(declared.sources), target=declared.target
     )(method)
 

@@ -5,10 +5,13 @@ wrote them, while reads overlap; and that a run waits under a name for what it w
 Runs under the run's lock; only rings doorbells, never acts.
 """
 
+from django.db.models import Q
+
 from agentruns import doorbell
 from agentruns.models import Run, ToolCall
 from agentruns.protocol.ledger import EXECUTOR, clock, move_run
 from agentruns.states import CALL
+from tools.contract import Tier
 
 OPEN_STATES = [s for s in CALL.states if s not in CALL.terminal]
 READY = ("approved", "prepared")
@@ -24,6 +27,20 @@ def is_next(call: ToolCall, calls: list[ToolCall]) -> bool:
     return call.is_eager or not any(
         other.number < call.number for other in calls if not other.is_eager
     )
+
+
+def is_duplicate(run: Run, call: ToolCall) -> bool:
+    """Whether the same effect stands, or is on its way, in this thread already (R35)."""
+    if call.tier == Tier.READ_ONLY:
+        return False
+    same = ToolCall.objects.filter(
+        run__thread=run.thread_id,
+        tool=call.tool,
+        args_digest=call.args_digest,
+        undo_state=ToolCall.UndoState.NONE,
+    ).exclude(pk=call.pk)
+    earlier = Q(run=run, number__lt=call.number, state__in=(*READY, "awaiting_approval"))
+    return same.filter(Q(state__in=("landed", "in_flight", "in_doubt")) | earlier).exists()
 
 
 def advance(run: Run) -> None:

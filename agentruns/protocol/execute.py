@@ -32,10 +32,10 @@ def execute_call(call_id: str, *, epoch: int) -> None:
     if registered is None:
         pass_gate(claim)  # which refuses, on record: this process does not know the tool
         return
-    args = registered.parse(call.args)
     ctx = context_of(call)
     try:
-        draft = _prepared(registered, ctx, args, call, claim)
+        args = registered.parse(call.args)
+        draft = _prepared(registered, ctx, args, call)
     except Exception as error:  # noqa: BLE001  (prepare has no effect, whatever went wrong in it)
         record_failed(claim, _code(error), _sentence(error))
         return
@@ -86,9 +86,7 @@ def drop_draft(call: ToolCall, draft: Draft) -> None:
         log.exception("draft.left_over", call_id=call.pk)
 
 
-def _prepared(
-    registered: RegisteredTool, ctx: Context, args: Any, call: ToolCall, claim: Claim
-) -> Draft | None:
+def _prepared(registered: RegisteredTool, ctx: Context, args: Any, call: ToolCall) -> Draft | None:
     if not registered.has_prepare:
         return None
     if call.draft is not None:

@@ -16,10 +16,12 @@ from django.db import transaction
 
 from agentruns import pausepoints
 from agentruns.models import Grant, Run, ToolCall
-from agentruns.protocol.advance import READY, advance, is_next, open_calls
+from agentruns.protocol.advance import READY, advance, is_duplicate, is_next, open_calls
 from agentruns.protocol.ledger import EXECUTOR, clock, lock_call, move_call, record, save
 from tools.contract import Draft, Tier
 from tools.policy import Policy, effective
+
+REPORT_GRACE = timedelta(seconds=2)  # for a call that used its whole time to say so
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def _let_through(attempt: Attempt) -> None:
         actor=EXECUTOR,
         data={"tier": attempt.policy.tier, "epoch": attempt.run.epoch},
         gate_passed_at=attempt.now,
-        deadline_at=attempt.now + timedelta(seconds=attempt.policy.timeout),
+        deadline_at=attempt.now + timedelta(seconds=attempt.policy.timeout) + REPORT_GRACE,
         **used,
     )
 
@@ -132,30 +134,20 @@ def _grant_covers(a: Attempt) -> bool:
 
 
 def _has_consent(a: Attempt) -> bool:
-    if not (a.policy.needs_approval or is_duplicate(a.call)):
-        return True
+    return not a.policy.needs_approval or _consent_holds(a)
+
+
+def _is_confirmed(a: Attempt) -> bool:
+    return not is_duplicate(a.run, a.call) or _consent_holds(a)
+
+
+def _consent_holds(a: Attempt) -> bool:
     call = a.call
     return (
         call.consent_digest == call.args_digest != ""
         and call.consent_used_at is None
         and call.consent_expires_at is not None
         and call.consent_expires_at > a.now
-    )
-
-
-def is_duplicate(call: ToolCall) -> bool:
-    """Whether the same effect already landed in this thread and still stands (R35)."""
-    return (
-        call.tier != Tier.READ_ONLY
-        and ToolCall.objects.filter(
-            run__thread=call.run.thread_id,
-            tool=call.tool,
-            args_digest=call.args_digest,
-            state__in=("landed", "in_flight", "in_doubt"),
-            undo_state=ToolCall.UndoState.NONE,
-        )
-        .exclude(pk=call.pk)
-        .exists()
     )
 
 
@@ -168,4 +160,5 @@ CHECKS: list[tuple[str, Callable[[Attempt], bool]]] = [
     ("grant_does_not_cover", _grant_covers),
     ("tool_disabled", lambda a: a.policy.enabled),
     ("needs_consent", _has_consent),
+    ("duplicate", _is_confirmed),
 ]

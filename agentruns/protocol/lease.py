@@ -122,9 +122,8 @@ def take_away_lease(run_id: str) -> bool:
             return False
         for output in Output.objects.filter(run=run, status="streaming"):
             cut_output(run, output.pk, now, None, "worker_lost")
-        lost = {"holder": run.lease_holder}
+        record(run, "lease.taken_away", actor=SWEEPER, holder=run.lease_holder)
         save(run, lease_holder="", lease_expires_at=None)
-        record(run, "lease.taken_away", actor=SWEEPER, **lost)
         if run.is_stopping:
             begin_drain(run)
         elif run.status == "running":

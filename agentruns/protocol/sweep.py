@@ -2,7 +2,7 @@
 
 Guarantees that a run is never stuck for want of a message: each thing found here is settled by
 the same verb that the doorbell would have called, in a transaction of its own. Several sweepers
-may run at once; a run that another transaction holds is left for the next sweep.
+may run at once: whoever comes second finds nothing left to do.
 """
 
 from collections.abc import Callable, Iterable
@@ -84,7 +84,7 @@ def _silent_runs() -> QuerySet[Run]:
         run=F("run"), seq=F("run__ledger_seq"), at__gt=clock().now - QUIET
     )
     return (
-        Run.objects.filter(status__in=("queued", "running", "suspended"), lease_holder="")
+        Run.objects.filter(status__in=("queued", "running"), lease_holder="")
         .exclude(pk__in=spoke.values("run"))
         .exclude(calls__claim_expires_at__gt=clock().now, calls__state__in=("approved", "prepared"))
     )

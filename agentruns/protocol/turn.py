@@ -11,7 +11,7 @@ from django.db import transaction
 
 from agentruns import doorbell, pausepoints
 from agentruns.models import Output, Run, ToolCall
-from agentruns.protocol.advance import advance
+from agentruns.protocol.advance import advance, is_duplicate
 from agentruns.protocol.consent import ask
 from agentruns.protocol.lease import Fragment, Lease, cut_output, drop_turn, is_ours, refuse_late
 from agentruns.protocol.ledger import (
@@ -158,9 +158,9 @@ def _route(run: Run, call: ToolCall, policy: Policy, problem: BadArguments | Non
 
 
 def _release(run: Run, call: ToolCall) -> None:
-    """A buffered call whose answer ended: it needs a person's consent, or may go by its tier."""
+    """A buffered call whose answer ended: a person's consent is needed, or it goes by its tier."""
     policy = effective(call.tool, proposed_tier=Tier(call.tier))
-    if policy.needs_approval:
+    if policy.needs_approval or is_duplicate(run, call):
         ask(run, call)
     else:
         move_call(run, call, "approve", actor=DRIVER, data={"by": "tier"})
