@@ -24,6 +24,19 @@ def call_id() -> str:
     return f"call_{_ulid()}"
 
 
+def undo_id() -> str:
+    """One request of a person to undo some calls."""
+    return f"undo_{_ulid()}"
+
+
+def compensation_id() -> str:
+    return f"comp_{_ulid()}"
+
+
+def approval_id() -> str:
+    return f"appr_{_ulid()}"
+
+
 def request_id() -> str:
     """The idempotency key that goes to the outside system, the same over every retry."""
     return f"req_{_ulid()}"

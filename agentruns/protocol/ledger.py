@@ -67,7 +67,7 @@ def move_run(
     run: Run, verb: str, *, actor: str, data: dict[str, Any] | None = None, **fields: Any
 ) -> None:
     """Take the locked run through one transition, save it, record it."""
-    _change(run, RUN, verb, fields)
+    change(run, RUN, verb, fields)
     record(run, RUN.verbs[verb].event, actor=actor, **(data or {}))
 
 
@@ -81,7 +81,7 @@ def move_call(
     **fields: Any,
 ) -> None:
     """Take one call of the locked run through one transition, save it, record it."""
-    _change(call, CALL, verb, fields)
+    change(call, CALL, verb, fields)
     record(run, CALL.verbs[verb].event, actor=actor, call=call, **(data or {}))
 
 
@@ -89,7 +89,7 @@ def move_output(
     run: Run, output: Output, verb: str, *, data: dict[str, Any] | None = None, **fields: Any
 ) -> None:
     """Take one turn's text of the locked run through one transition, save it, record it."""
-    _change(output, OUTPUT, verb, fields)
+    change(output, OUTPUT, verb, fields)
     data = {"turn": output.turn, "offset": output.offset} | (data or {})
     record(run, OUTPUT.verbs[verb].event, actor=DRIVER, **data)
 
@@ -101,7 +101,10 @@ def save(row: models.Model, **fields: Any) -> None:
     row.save(update_fields=list(fields))
 
 
-def _change(row: models.Model, machine: Machine, verb: str, fields: dict[str, Any]) -> None:
+def change(row: models.Model, machine: Machine, verb: str, fields: dict[str, Any]) -> None:
+    """Take a row through one transition and save it. The caller holds the run's lock, and
+    records the event in the same transaction.
+    """
     getattr(row, verb)()
     for name, value in fields.items():
         setattr(row, name, value)

@@ -1,0 +1,130 @@
+"""People deciding: approvals, and answers about what is in doubt.
+
+The only writer of Approval. Each verb checks the person's right first: NotFound for somebody who
+may not even see the run, NotAllowed for somebody who may see it but not decide.
+"""
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from agentruns import doorbell
+from agentruns.errors import BadInput, NotFound, WrongState
+from agentruns.models import Run, ToolCall
+from agentruns.protocol import consent, doubt
+from agentruns.protocol.ledger import clock, lock_call
+from agentruns.rights import may_decide, require
+from agentruns.states import STOPPED_RUN, STOPPING_RUN
+from review.models import Approval
+from tools import registry
+
+REASON_LIMIT = 500
+EVIDENCE_LIMIT = 2000
+
+
+def decide(call_id: str, *, by: User, verdict: str, digest: str, reason: str = "") -> Approval:
+    """Approve or reject the call that was shown with `digest`; returns the decision as kept.
+
+    The same decision again, by the same person, is the same Approval. Raises WrongState, whose
+    sentence says what happened since, if this can no longer be decided; BadInput, NotAllowed,
+    NotFound.
+    """
+    if verdict not in Approval.Verdict.values:
+        raise BadInput(_("Decide: approve it, or reject it."), field="verdict")
+    reason = _text(reason, REASON_LIMIT, "reason")
+    with transaction.atomic(durable=True):
+        run, call = lock_call(call_id)
+        require(by, run, allowed=may_decide(by, run))
+        if earlier := _same_decision(call, by, verdict, digest):
+            return earlier
+        _must_be_open(run, call)
+        _must_be_as_shown(call, digest)
+        if verdict == Approval.Verdict.APPROVED:
+            consent.approve(run, call, by=by, digest=digest)
+        else:
+            consent.reject(run, call, by=by, reason=reason)
+        return Approval.objects.create(
+            call=call,
+            verdict=verdict,
+            digest=digest,
+            args=call.args,
+            summary=call.summary,
+            reason=reason,
+            decided_by=by,
+            decided_at=clock().now,
+        )
+
+
+def answer_doubt(call_id: str, *, by: User, answer: str, evidence: str = "") -> None:
+    """Say what became of a call in doubt: one of doubt.ANSWERS. Raises BadInput, WrongState,
+    NotAllowed, NotFound.
+    """
+    evidence = _text(evidence, EVIDENCE_LIMIT, "evidence")
+    _must_decide(by, call_id)
+    doubt.answer(call_id, by=by, answer=answer, evidence=evidence)
+
+
+def look_up_again(call_id: str, *, by: User) -> None:
+    """Have the outside system asked once more, now. Raises WrongState if the call is not in
+    doubt or cannot be looked up; NotAllowed, NotFound.
+    """
+    call = _must_decide(by, call_id)
+    registered = registry.get(call.tool)
+    if registered is None or not registered.has_lookup:
+        raise WrongState(_("This cannot be looked up. Only a person can say what happened."))
+    doubt.ask_again(call_id)
+    doorbell.ring_task("agentruns.tasks.look_up", call_id)
+
+
+def _must_decide(user: User, call_id: str) -> ToolCall:
+    call = ToolCall.objects.select_related("run").filter(pk=call_id).first()
+    if call is None:
+        raise NotFound(call_id=call_id)
+    require(user, call.run, allowed=may_decide(user, call.run))
+    return call
+
+
+def _same_decision(call: ToolCall, user: User, verdict: str, digest: str) -> Approval | None:
+    """A second click, or a request sent again: the decision that stands already, if it is this."""
+    if call.state == "awaiting_approval":
+        return None
+    last = Approval.objects.filter(call=call).first()
+    same = last and (last.decided_by_id, last.verdict, last.digest) == (user.pk, verdict, digest)
+    return last if same else None
+
+
+def _must_be_open(run: Run, call: ToolCall) -> None:
+    """Say what happened since the page was drawn. What remains is for consent to refuse."""
+    if call.state == "awaiting_approval":
+        return
+    decision = Approval.objects.select_related("decided_by").filter(call=call).first()
+    if decision is not None:
+        said = {
+            Approval.Verdict.APPROVED: _("%(person)s has already approved this."),
+            Approval.Verdict.REJECTED: _("%(person)s has already rejected this."),
+        }[Approval.Verdict(decision.verdict)]
+        name = decision.decided_by.get_full_name() or decision.decided_by.get_username()
+        raise WrongState(said % {"person": name}, state=call.state, reason="decided")
+    if call.reason == "approval_withdrawn" or run.status in (*STOPPING_RUN, *STOPPED_RUN):
+        sentence = _("The run was stopped before this was decided.")
+        raise WrongState(sentence, state=call.state, reason="stopped")
+    if call.state == "expired":
+        sentence = _("The time to decide this ran out before you did.")
+        raise WrongState(sentence, state=call.state, reason="expired")
+
+
+def _must_be_as_shown(call: ToolCall, digest: str) -> None:
+    if digest != call.args_digest:
+        sentence = _("The call has changed since you saw it. Look at it again.")
+        raise WrongState(sentence, state=call.state, reason="changed")
+
+
+def _text(text: str, limit: int, field: str) -> str:
+    """What a person wrote, as the database can keep it. Raises BadInput."""
+    text = text.strip()
+    if len(text) > limit:
+        sentence = _("Please keep it to %(limit)s characters.") % {"limit": limit}
+        raise BadInput(sentence, field=field)
+    if "\x00" in text:
+        raise BadInput(_("There is a character in it that cannot be kept."), field=field)
+    return text
