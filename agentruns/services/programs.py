@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from celery import Celery
+from kombu.exceptions import OperationalError
+from redis import RedisError
 
 from agentruns.services.ports import LOOPBACK, accepts
 from agentruns.services.processes import Spec
@@ -89,5 +91,10 @@ def _answers(port: int, path: str) -> bool:
 
 
 def _pongs(redis_url: str, name: str) -> bool:
-    with Celery("readiness", broker=redis_url, set_as_current=False) as app:
-        return bool(app.control.ping(destination=[name], timeout=1.0))
+    app = Celery("readiness", broker=redis_url, set_as_current=False)
+    try:
+        # A connection of its own: a pooled one may be dead since the server was restarted.
+        with app, app.connection_for_write() as connection:
+            return bool(app.control.ping(destination=[name], timeout=1.0, connection=connection))
+    except (OperationalError, RedisError):
+        return False

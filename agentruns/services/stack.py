@@ -176,8 +176,11 @@ class Stack:
                 f"Port {port} is in use by another program. "
                 f"End that program, or choose another port: make up PORT={int(port) + 1}"
             )
+        usual = USUAL_PORTS
+        if not self._durable:
+            usual = dict(zip(WORLD_PORTS, free_ports(len(WORLD_PORTS)), strict=True))
         # The world keeps its ports from start to start: receipts in the ledger name them.
-        for name, kept in kept_ports(self.data_dir / "ports.json", USUAL_PORTS).items():
+        for name, kept in kept_ports(self.data_dir / "ports.json", usual).items():
             self.env.setdefault(name, str(kept))
 
     def _start_servers(self) -> None:
