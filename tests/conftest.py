@@ -1,8 +1,11 @@
-"""What every test may use: real services, and people."""
+"""What every test may use: real services, the whole stack, a browser, and people."""
 
 import os
+import shutil
+from collections.abc import Iterator
 
 import django
+import environ
 import pytest
 
 from tests.embedded import TestServices
@@ -14,12 +17,58 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "agentruns.settings"
 django.setup()
 
 from django.contrib.auth.models import Group, User  # noqa: E402
+from django.db import connection  # noqa: E402
+
+from agentruns.rights import REVIEWERS  # noqa: E402
+from agentruns.services.stack import Stack  # noqa: E402
 
 PASSWORD = "correct horse battery staple"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+NO_BROWSER = "no Chromium on this machine"
 
 
 def pytest_unconfigure() -> None:
     services.stop()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = [r for r in terminalreporter.stats.get("skipped", []) if NO_BROWSER in r.longreprtext]
+    if skipped:
+        terminalreporter.section("BROWSER TESTS DID NOT RUN", red=True, bold=True)
+        terminalreporter.line(f"{len(skipped)} tests did not run: {NO_BROWSER}. Install chromium.")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a Chromium; without one its tests do not run, and fail where CI=true."""
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(NO_BROWSER)
+    return found
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[Stack]:
+    """Web, workers, beat and the world, on data of their own; the model speaks quickly."""
+    data_dir = services.folder.path / "stack"
+    with Stack(data_dir, durable=False, env={"MODEL_PACE": "0.2"}) as running:
+        yield running
+
+
+@pytest.fixture
+def stack_db(stack: Stack, django_db_blocker: pytest.FixtureRequest) -> Iterator[None]:
+    """The models of this process read and write the stack's own database (not with `db`)."""
+    at = connection.settings_dict
+    before = dict(at)
+    there = environ.Env.db_url_config(stack.env["DATABASE_URL"])
+    connection.close()
+    connection.close_pool()
+    at.update(NAME=there["NAME"], OPTIONS=before["OPTIONS"] | there["OPTIONS"])
+    with django_db_blocker.unblock():
+        yield
+        connection.close()
+        connection.close_pool()
+    at.update(before)
 
 
 @pytest.fixture
@@ -38,7 +87,7 @@ def outsider(db: None) -> User:
 def reviewer(db: None) -> User:
     """Decides what waits for a person."""
     person = User.objects.create_user("reviewer", password=PASSWORD, first_name="Omar")
-    person.groups.add(Group.objects.get_or_create(name="reviewers")[0])
+    person.groups.add(Group.objects.get_or_create(name=REVIEWERS)[0])
     return person
 
 

@@ -18,21 +18,21 @@ class TestServices:
     __test__ = False
 
     def __init__(self) -> None:
-        self._folder = ScratchFolder()
+        self.folder = ScratchFolder()
         self._started: list[Postgres | Valkey] = []
         given = {
             name: os.environ[name] for name in ("DATABASE_URL", "REDIS_URL") & os.environ.keys()
         }
         outside = isolated(os.environ)
         os.environ.clear()
-        os.environ.update(outside, DATA_DIR=str(self._folder.path), **given)
+        os.environ.update(outside, DATA_DIR=str(self.folder.path), **given)
         if "DATABASE_URL" not in os.environ:
-            postgres = Postgres(self._folder.path, durable=False)
+            postgres = Postgres(self.folder.path, durable=False)
             postgres.start()
             self._started.append(postgres)
             os.environ["DATABASE_URL"] = postgres.url("agentruns")
         if "REDIS_URL" not in os.environ:
-            valkey = Valkey(self._folder.path, durable=False)
+            valkey = Valkey(self.folder.path, durable=False)
             valkey.start()
             self._started.append(valkey)
             os.environ["REDIS_URL"] = valkey.url()
@@ -41,4 +41,4 @@ class TestServices:
         """End what was started and delete its folder."""
         for server in reversed(self._started):
             server.stop()
-        self._folder.remove()
+        self.folder.remove()
