@@ -19,7 +19,7 @@ from pydantic_ai.exceptions import AgentRunError, UserError
 from agentruns import pausepoints
 from agentruns.doorbell import driver_group, run_group
 from agentruns.models import Run
-from agentruns.planner.history import messages_of, tools_of
+from agentruns.planner.history import messages_of, tool_name, tools_of
 from agentruns.planner.providers import model_of
 from agentruns.planner.stream import Answer, AnswerEnded, CallWritten, TextDelta
 from agentruns.protocol.lease import Fragment, Lease, give_back_lease, is_ours, renew_lease
@@ -57,9 +57,7 @@ class Driver:
             await _in_thread(break_turn, self.lease, self.fragment, "provider_failed", str(error))
             return
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await _end_all(tasks)
             await self._send_tail()
         await self._end(ended, last)
 
@@ -106,7 +104,7 @@ class Driver:
 
     async def _propose(self, written: CallWritten) -> None:
         proposal = Proposal(
-            tool=written.tool,
+            tool=tool_name(written.tool),
             raw_args=written.raw_args,
             provider_call_id=written.provider_call_id,
             offset=len(self.fragment.text),
@@ -193,6 +191,18 @@ async def _in_thread(function: Callable[..., T], *args: Any) -> T:
 
 def _layer() -> Any:
     return get_channel_layer()
+
+
+async def _end_all(tasks: list[asyncio.Task[None]]) -> None:
+    """Cancel, and again until it is heard: before Python 3.12, asyncio.wait_for drops a
+    cancellation that comes in the moment in which what it waits for is done.
+    """
+    while pending := [task for task in tasks if not task.done()]:
+        for task in pending:
+            task.cancel()
+        await asyncio.wait(pending, timeout=0.1)
+    # An exception in a helper has done no harm: the heartbeat or the sweeper does its work.
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager

@@ -38,6 +38,16 @@ WORDS = {
 }
 
 
+def wire_name(tool: str) -> str:
+    """The name that a provider is told: most of them take no dots."""
+    return tool.replace(".", "__")
+
+
+def tool_name(wire: str) -> str:
+    """The tool that a provider means by a name."""
+    return wire.replace("__", ".")
+
+
 def messages_of(run: Run) -> list[ModelMessage]:
     """The history of the run's complete turns, ready to be sent."""
     parts = [UserPromptPart(run.goal)]
@@ -64,7 +74,7 @@ def tools_of(run: Run) -> list[ToolDefinition]:
     """The tools that the run's agent may use and that are enabled now."""
     return [
         ToolDefinition(
-            name=item.name,
+            name=wire_name(item.name),
             description=item.explains or item.title,
             parameters_json_schema=item.json_schema(),
         )
@@ -85,11 +95,13 @@ def _said(output: Output, calls: list[ToolCall]) -> list[TextPart | ToolCallPart
         if text := output.text[position : call.text_offset]:
             parts.append(TextPart(text))
         position = max(position, call.text_offset)
-        parts.append(ToolCallPart(call.tool, json.dumps(call.args), call.provider_call_id))
+        parts.append(
+            ToolCallPart(wire_name(call.tool), json.dumps(call.args), call.provider_call_id)
+        )
     if text := output.text[position:]:
         parts.append(TextPart(text))
     return parts or [TextPart("")]
 
 
 def _result(call: ToolCall) -> ToolReturnPart:
-    return ToolReturnPart(call.tool, result_words(call), call.provider_call_id)
+    return ToolReturnPart(wire_name(call.tool), result_words(call), call.provider_call_id)
