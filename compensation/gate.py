@@ -1,0 +1,26 @@
+"""The undo's own gate: passed before every attempt of every step (protocol §10)."""
+
+from collections.abc import Callable
+
+from agentruns.models import Run
+from agentruns.protocol.undo import ALLOWS_UNDO
+from agentruns.queries import undo_of
+from agentruns.rights import may_undo
+from compensation.models import Compensation
+
+
+def refusal(run: Run, step: Compensation) -> str:
+    """Why the step may not be attempted, as a code of states.REASONS; "" if it may.
+
+    The run is locked, and `step` was read under that lock, with its call and its request.
+    """
+    return next((code for code, holds in CHECKS if not holds(run, step)), "")
+
+
+# A tool that an admin has switched off may still be undone: what was switched off is what the
+# tool does, and undo takes that back.
+CHECKS: list[tuple[str, Callable[[Run, Compensation], bool]]] = [
+    ("run_acts", lambda run, step: run.status in ALLOWS_UNDO),
+    ("not_allowed", lambda run, step: may_undo(step.request.requested_by, run)),
+    ("nothing_to_undo", lambda run, step: undo_of(step.call) == "possible"),
+]

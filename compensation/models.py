@@ -1,0 +1,102 @@
+"""Requests to undo, and the steps that carry them out. Written by compensation.saga only."""
+
+import pgtrigger
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+from django_fsm import ConcurrentTransitionMixin
+
+from agentruns import ids
+from agentruns.models import Run, ToolCall
+from agentruns.models.fsm import state_field, state_triggers, verb
+from agentruns.states import State
+from compensation.states import COMPENSATION, LIVING, REASONS
+
+
+class UndoRequest(models.Model):
+    """Somebody asked for some calls of a run to be undone; the undo has this person's authority."""
+
+    id = models.CharField(primary_key=True, max_length=40, default=ids.undo_id, editable=False)
+    run = models.ForeignKey(Run, models.PROTECT, related_name="undo_requests")
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name = _("request to undo")
+        verbose_name_plural = _("requests to undo")
+        triggers = [
+            pgtrigger.Protect(name="undo_request_is_kept", operation=pgtrigger.Delete),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Compensation(ConcurrentTransitionMixin, models.Model):
+    """One undo of one landed call.
+
+    `position` is its place in its request: 1 for the call that landed last. `note` says what
+    the undo did and did not cover; `reason` (a key of states.REASONS) and `detail` (the outside
+    system's own words) what stands in its way.
+    """
+
+    id = models.CharField(
+        primary_key=True, max_length=40, default=ids.compensation_id, editable=False
+    )
+    request = models.ForeignKey(UndoRequest, models.PROTECT, related_name="steps")
+    call = models.ForeignKey(ToolCall, models.PROTECT, related_name="compensations")
+    position = models.PositiveIntegerField()
+
+    state = state_field(COMPENSATION)
+    reason = models.CharField(max_length=60, blank=True, default="")
+    detail = models.TextField(blank=True, default="")
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    next_attempt_at = models.DateTimeField(_("next attempt"), null=True, blank=True)
+    claim_token = models.CharField(max_length=40, blank=True, default="")
+    claim_expires_at = models.DateTimeField(null=True, blank=True)
+    receipt = models.JSONField(null=True, blank=True)
+    note = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField()
+    ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
+
+    start = verb(COMPENSATION, "start")
+    postpone = verb(COMPENSATION, "postpone")
+    lapse = verb(COMPENSATION, "lapse")
+    land = verb(COMPENSATION, "land")
+    find_changed = verb(COMPENSATION, "find_changed")
+    find_impossible = verb(COMPENSATION, "find_impossible")
+    give_up = verb(COMPENSATION, "give_up")
+
+    class Meta:
+        ordering = ["-created_at", "position"]
+        verbose_name = _("undo")
+        verbose_name_plural = _("undos")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["call"],
+                condition=models.Q(state__in=(*LIVING, "undone")),
+                name="one_living_undo_per_call",
+            ),
+        ]
+        triggers = [
+            *state_triggers(COMPENSATION),
+            pgtrigger.Protect(name="undo_is_kept", operation=pgtrigger.Delete),
+        ]
+
+    def __str__(self) -> str:
+        return f"undo of {self.call_id}"
+
+    @property
+    def shown(self) -> State:
+        """The state's word, tone and icon."""
+        return COMPENSATION.states[self.state]
+
+    @property
+    def is_living(self) -> bool:
+        return self.state in LIVING
+
+    @property
+    def why(self) -> str:
+        """What stands in its way, in plain words; "" if nothing does."""
+        return str(REASONS.get(self.reason, ""))

@@ -1,0 +1,305 @@
+"""Undo: a saga of its own, and the only writer of UndoRequest and Compensation (protocol §10).
+
+Guarantees that undo begins only once a run does not act; that steps go one at a time, the call
+that landed last first; that a call is undone at most once and never while it is in doubt; that
+trouble is retried with growing pauses, a bounded number of times, and then left to a person,
+visibly. A worker may die at any point: its claim runs out, and the step is done again under the
+same key, which every tool's `compensate` takes as the same undo.
+"""
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from agentruns import doorbell, pausepoints
+from agentruns.errors import BadInput, NotFound, WrongState
+from agentruns.models import Run, ToolCall
+from agentruns.protocol.execute import context_of
+from agentruns.protocol.ledger import EXECUTOR, change, clock, lock_run, person, record
+from agentruns.protocol.undo import mark_undone, must_not_act
+from agentruns.rights import may_undo, require
+from compensation.gate import refusal
+from compensation.models import Compensation, UndoRequest
+from compensation.queries import PreviewItem, foresee, in_undo_order, latest_steps, living_steps
+from compensation.states import COMPENSATION, LIVING
+from tools import registry
+from tools.contract import CannotUndo, Changed, Receipt, UndoReceipt, UndoResult
+from tools.errors import ToolError
+
+ATTEMPT_LIMIT = 6
+LONGEST_PAUSE = 60  # seconds
+# One undo may ask the outside system several times, and each answer has the tool's time limit.
+ANSWERS_PER_UNDO = 5
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One executor's right to one attempt at one step."""
+
+    run_id: str
+    step_id: str
+    token: str
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """An attempt that did not work; it may work later."""
+
+    detail: str
+
+
+def preview(run: Run, call_ids: Iterable[str] | None = None) -> list[PreviewItem]:
+    """What undo would do with these calls (default: all), in the order in which it would.
+
+    Raises BadInput for a call that is not of this run.
+    """
+    steps = latest_steps(run)
+    return [foresee(call, steps.get(call.pk)) for call in _chosen(run, call_ids)]
+
+
+def request_undo(run_id: str, *, by: User, call_ids: Iterable[str]) -> UndoRequest:
+    """Plan the undo of these calls, and ring for the first step.
+
+    A call that is undone, or is being undone, is not undone again: if that leaves nothing to
+    plan, the request that did it is returned. Raises WrongState while the run acts or if a call
+    cannot be undone; BadInput, NotAllowed, NotFound.
+    """
+    with transaction.atomic(durable=True):
+        run = lock_run(run_id)
+        require(by, run, allowed=may_undo(by, run))
+        must_not_act(run)
+        calls = _chosen(run, call_ids)
+        if not calls:
+            raise BadInput(_("Choose what you want undone."), field="call_ids")
+        steps = latest_steps(run)
+        items = [foresee(call, steps.get(call.pk)) for call in calls]
+        if refused := next((i for i in items if not i.can_undo and not _stands(i, steps)), None):
+            sentence = f"{refused.call.summary}: {refused.text}"
+            raise WrongState(sentence, call_id=refused.call.pk, reason=refused.code)
+        new = [item.call for item in items if item.can_undo]
+        request = _plan(run, by, new) if new else steps[calls[0].pk].request
+        doorbell.ring_task("compensation.tasks.undo_next", run.pk)
+        return request
+
+
+def try_again(step_id: str, *, by: User) -> UndoRequest:
+    """Ask anew for what was given up, under the authority of `by`. Raises as request_undo does."""
+    step = Compensation.objects.filter(pk=step_id).select_related("call").first()
+    if step is None:
+        raise NotFound(step_id=step_id)
+    return request_undo(step.call.run_id, by=by, call_ids=[step.call_id])
+
+
+def run_next(run_id: str) -> bool:
+    """Carry out the run's next step, if one is due and nobody else is at it. Safe to run twice,
+    or late.
+    """
+    claim = _claim(run_id)
+    if claim is None:
+        return False
+    step = Compensation.objects.select_related("call__run__owner", "request__requested_by").get(
+        pk=claim.step_id
+    )
+    pausepoints.reach(run_id, f"undo:{step.call.number}:started")
+    outcome = _attempt(step)
+    pausepoints.reach(run_id, f"undo:{step.call.number}:sent")
+    _settle(claim, outcome)
+    return True
+
+
+def sweep() -> int:
+    """Ring for every run whose undo was forgotten by a lost doorbell or a dead worker, or is due
+    again; returns how many.
+    """
+    now = clock().now
+    due = Compensation.objects.filter(
+        Q(state="planned")
+        | Q(state="retrying", next_attempt_at__lte=now)
+        | Q(state="running", claim_expires_at__lte=now)
+    )
+    busy = Compensation.objects.filter(
+        Q(state="retrying", next_attempt_at__gt=now) | Q(state="running", claim_expires_at__gt=now)
+    )
+    runs = due.exclude(call__run__in=busy.values("call__run"))
+    ids = list(runs.order_by("call__run").values_list("call__run", flat=True).distinct())
+    for run_id in ids:
+        doorbell.ring_task("compensation.tasks.undo_next", run_id)
+    return len(ids)
+
+
+def _chosen(run: Run, call_ids: Iterable[str] | None) -> list[ToolCall]:
+    calls = {call.pk: call for call in ToolCall.objects.filter(run=run)}
+    wanted = set(calls if call_ids is None else call_ids)
+    if wanted - set(calls):
+        raise BadInput(_("One of these actions is not of this run."), field="call_ids")
+    return in_undo_order(calls[pk] for pk in wanted)
+
+
+def _stands(item: PreviewItem, steps: dict[str, Compensation]) -> bool:
+    """Whether the undo of this call has been asked for before, and holds."""
+    return item.code in ("under_way", "undone") and item.call.pk in steps
+
+
+def _plan(run: Run, by: User, calls: list[ToolCall]) -> UndoRequest:
+    now = clock().now
+    request = UndoRequest.objects.create(run=run, requested_by=by, created_at=now)
+    for position, call in enumerate(calls, start=1):
+        Compensation.objects.create(request=request, call=call, position=position, created_at=now)
+    record(
+        run,
+        "undo.requested",
+        actor=person(by),
+        request=request.pk,
+        calls=[call.pk for call in calls],
+    )
+    return request
+
+
+# --- Claim: which step is next, and may it still be done -----------------------------------------
+def _claim(run_id: str) -> Claim | None:
+    """Take the next step; None if there is none, it is not due, or somebody is at one."""
+    with transaction.atomic(durable=True):
+        run = lock_run(run_id)
+        steps = living_steps(run)
+        now = clock().now
+        for step in steps:
+            if step.state == "running":
+                if step.claim_expires_at is not None and step.claim_expires_at > now:
+                    return None
+                _lapse(run, step, now)
+        for step in (step for step in steps if step.is_living):
+            if step.next_attempt_at is not None and step.next_attempt_at > now:
+                return None
+            reason = refusal(run, step)
+            if not reason:
+                return _start(run, step, now)
+            _end(run, step, "give_up", reason=reason)
+        return None
+
+
+def _start(run: Run, step: Compensation, now: datetime) -> Claim:
+    registered = registry.get(step.call.tool)
+    timeout = registered.timeout if registered else 0.0
+    ttl = timedelta(seconds=max(settings.CLAIM_TTL, timeout * ANSWERS_PER_UNDO))
+    token = secrets.token_hex(16)
+    attempt = step.attempts + 1
+    _move(
+        run,
+        step,
+        "start",
+        data={"attempt": attempt},
+        attempts=attempt,
+        next_attempt_at=None,
+        claim_token=token,
+        claim_expires_at=now + ttl,
+    )
+    return Claim(run.pk, step.pk, token)
+
+
+def _lapse(run: Run, step: Compensation, now: datetime) -> None:
+    """Whoever was at it never reported: dead, most likely. The tools take the same undo twice."""
+    if step.attempts >= ATTEMPT_LIMIT:
+        _end(run, step, "give_up", reason="no_report")
+    else:
+        _move(run, step, "lapse", reason="no_report", next_attempt_at=now)
+
+
+# --- Attempt: outside of every transaction -------------------------------------------------------
+def _attempt(step: Compensation) -> UndoResult | Trouble:
+    """Have the tool undo the call, in the name of the person who asked."""
+    call, asker = step.call, step.request.requested_by
+    registered = registry.get(call.tool)
+    assert registered is not None  # the gate has just seen it, in this process
+    impl: Any = registered.impl
+    name = asker.get_full_name() or asker.get_username()
+    ctx = replace(context_of(call), actor=name)
+    try:
+        result: UndoResult = impl.compensate(ctx, Receipt(call.receipt or {}, call.response))
+    except Exception as error:  # noqa: BLE001  (whatever went wrong may go right later)
+        log.warning("undo.trouble", step_id=step.pk, error=repr(error))
+        return Trouble(_words(error))
+    return result
+
+
+def _words(error: Exception) -> str:
+    sentence = str(error) if isinstance(error, ToolError) else f"{type(error).__name__}: {error}"
+    return sentence.replace("\x00", "")[:2000]
+
+
+# --- Settle: what became of the attempt ----------------------------------------------------------
+def _settle(claim: Claim, outcome: UndoResult | Trouble) -> None:
+    """Record the outcome. That it IS undone counts however late; the rest only from whoever
+    holds the claim.
+    """
+    with transaction.atomic(durable=True):
+        run = lock_run(claim.run_id)
+        step = _step_under_lock(claim.step_id)
+        if isinstance(outcome, UndoReceipt):
+            _land(run, step, outcome)
+        elif step.state != "running" or step.claim_token != claim.token:
+            record(run, "undo.repeated", actor=EXECUTOR, call=step.call, state=step.state)
+        elif isinstance(outcome, Changed):
+            _end(run, step, "find_changed", reason="changed", detail=outcome.what)
+        elif isinstance(outcome, CannotUndo):
+            _end(run, step, "find_impossible", reason="impossible", detail=outcome.why)
+        elif step.attempts >= ATTEMPT_LIMIT:
+            _end(run, step, "give_up", reason="too_many_attempts", detail=outcome.detail)
+        else:
+            _postpone(run, step, outcome)
+        if living_steps(run):
+            doorbell.ring_task("compensation.tasks.undo_next", run.pk)
+
+
+def _step_under_lock(step_id: str) -> Compensation:
+    return Compensation.objects.select_related("call", "request__requested_by").get(pk=step_id)
+
+
+def _land(run: Run, step: Compensation, receipt: UndoReceipt) -> None:
+    """Undone. A late receipt lands the step that is living now: there is one undo per call."""
+    if step.call.undo_state == ToolCall.UndoState.UNDONE:
+        record(run, "undo.repeated", actor=EXECUTOR, call=step.call, state=step.state)
+        return
+    living = Compensation.objects.filter(call=step.call, state__in=LIVING).first()
+    target = living or step
+    _end(run, target, "land", receipt=receipt.data, note=receipt.note, reason="", detail="")
+    mark_undone(run, step.call, actor=EXECUTOR)
+
+
+def _postpone(run: Run, step: Compensation, trouble: Trouble) -> None:
+    pause = min(2 ** (step.attempts - 1), LONGEST_PAUSE)
+    _move(
+        run,
+        step,
+        "postpone",
+        data={"attempt": step.attempts, "again_after": pause},
+        reason="trouble",
+        detail=trouble.detail,
+        next_attempt_at=clock().now + timedelta(seconds=pause),
+    )
+
+
+def _end(run: Run, step: Compensation, verb: str, *, reason: str, **fields: Any) -> None:
+    data = {"reason": reason} if reason else {}
+    ended = {"ended_at": clock().now, "next_attempt_at": None}
+    _move(run, step, verb, data=data, reason=reason, **ended, **fields)
+
+
+def _move(
+    run: Run, step: Compensation, verb: str, *, data: dict[str, Any] | None = None, **fields: Any
+) -> None:
+    """Take one step of the locked run through one transition, save it, record it."""
+    change(step, COMPENSATION, verb, fields)
+    event = COMPENSATION.verbs[verb].event
+    facts = {"undo": step.pk} | (data or {})
+    record(run, event, actor=EXECUTOR, call=step.call, **facts)
