@@ -8,6 +8,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
+from agentruns.logs import configure_structlog, logging_config
 from agentruns.services.discover import running_services
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -126,11 +127,14 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "runs"
 LOGOUT_REDIRECT_URL = "sign-in"
+# People of the demo sign in by a link; with this they have a password, too.
+DEMO_PASSWORD = env.str("DEMO_PASSWORD", default="")
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("HTTPS", default=False)
 AXES_HANDLER = "axes.handlers.database.AxesDatabaseHandler"
 AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_CALLABLE = "agentruns.api.problems.locked_out"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 
 # --- What a browser may load ------------------------------------------------------------------
@@ -234,12 +238,12 @@ TICKETS_URL = env.str("TICKETS_URL", default=f"{_world}/tickets")
 # --- REST -------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "knox.auth.TokenAuthentication",
+        "agentruns.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["agentruns.api.parsers.LimitedJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "agentruns.api.problems.as_problem",
     "UNAUTHENTICATED_USER": None,
@@ -248,10 +252,18 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "agentruns",
     "VERSION": "1",
     "OAS_VERSION": "3.1.0",
+    "DESCRIPTION": "Start runs of agents, stop them, and read the truth about what they did.",
     "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_NAME_OVERRIDES": {
+        "RunStatus": "agentruns.api.serializers.RUN_STATUS",
+        "OutputStatus": "agentruns.api.serializers.OUTPUT_STATUS",
+        "CallState": "agentruns.api.serializers.CALL_STATE",
+    },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 
 # --- Logs -------------------------------------------------------------------------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+configure_structlog()
+LOGGING = logging_config(level=LOG_LEVEL, as_json=not (DEBUG or DEMO))

@@ -3,6 +3,7 @@
 import asyncio
 
 from celery import shared_task
+from structlog.contextvars import bind_contextvars
 
 from agentruns.planner.driver import drive_turn
 from agentruns.protocol.execute import execute_call, look_up_call
@@ -16,6 +17,7 @@ EXECUTOR_LIMIT = 300  # seconds
 @shared_task(name="agentruns.tasks.think")
 def think(run_id: str, epoch: int) -> None:
     """Stream one turn of the run's model."""
+    bind_contextvars(run_id=run_id)
     lease = take_lease(run_id, epoch=epoch)
     if lease is not None:
         asyncio.run(drive_turn(lease))
@@ -24,12 +26,14 @@ def think(run_id: str, epoch: int) -> None:
 @shared_task(name="agentruns.tasks.act", time_limit=EXECUTOR_LIMIT)
 def act(call_id: str, epoch: int) -> None:
     """Do one call."""
+    bind_contextvars(call_id=call_id)
     execute_call(call_id, epoch=epoch)
 
 
 @shared_task(name="agentruns.tasks.look_up", time_limit=EXECUTOR_LIMIT)
 def look_up(call_id: str) -> None:
     """Find out what became of one call in doubt."""
+    bind_contextvars(call_id=call_id)
     look_up_call(call_id)
 
 

@@ -1,0 +1,300 @@
+"""What the API takes and gives, typed. The OpenAPI document is made from these."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Sum
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from agentruns.models import LedgerEvent, Output, Run, StopRequest
+from agentruns.protocol.stop import SIGNALS
+from agentruns.queries import inventory, latest_stop, milliseconds
+from agentruns.states import CALL, OUTPUT, RUN, SUSPENDED_REASONS
+from tools.models import TIER_LABELS
+
+LEDGER_PAGE = 100
+LEDGER_PAGE_MAX = 500
+RUN_STATUS, CALL_STATE, OUTPUT_STATUS = RUN.choices(), CALL.choices(), OUTPUT.choices()
+UNDO = ("", "possible", "impossible", "not_needed", "undone")
+
+
+class TokenRequest(serializers.Serializer[Any]):
+    username = serializers.CharField(max_length=150)
+    password = serializers.CharField(max_length=4096, trim_whitespace=False, write_only=True)
+
+
+class TokenAnswer(serializers.Serializer[Any]):
+    token = serializers.CharField(
+        help_text="Send it as `Authorization: Token …`. It is shown once and kept hashed."
+    )
+    expiry = serializers.DateTimeField(allow_null=True)
+
+
+class RunCreate(serializers.Serializer[Any]):
+    """What is needed to start a run."""
+
+    agent = serializers.SlugField(max_length=60, help_text="The agent's short name.")
+    goal = serializers.CharField(
+        trim_whitespace=False,
+        help_text=f"What the agent should do, at most {settings.GOAL_MAX_LENGTH} characters.",
+    )
+
+
+class CancelRequest(serializers.Serializer[Any]):
+    """Everything about a Stop is optional; an empty body stops the run."""
+
+    reason = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=500, help_text="Why."
+    )
+    pending = serializers.ChoiceField(
+        required=False,
+        default=StopRequest.Pending.DISCARD,
+        choices=StopRequest.Pending.choices,
+        help_text="What becomes of the calls that have not started.",
+    )
+
+
+class LedgerQuery(serializers.Serializer[Any]):
+    after = serializers.IntegerField(
+        required=False, default=0, min_value=0, max_value=2**63 - 1, help_text="The last seq seen."
+    )
+    limit = serializers.IntegerField(
+        required=False, default=LEDGER_PAGE, min_value=1, max_value=LEDGER_PAGE_MAX
+    )
+
+
+class Call(serializers.Serializer[Any]):
+    """One call of a tool, as the ledger has it."""
+
+    id = serializers.CharField()
+    tool = serializers.CharField()
+    tier = serializers.ChoiceField(choices=[(t.value, label) for t, label in TIER_LABELS.items()])
+    state = serializers.ChoiceField(choices=CALL_STATE)
+    reason = serializers.CharField(
+        allow_blank=True, help_text="Why it is in this state, as a code."
+    )
+    summary = serializers.CharField(allow_blank=True, help_text="What it does, in plain words.")
+    undo = serializers.ChoiceField(choices=UNDO, help_text="Empty for what has not landed.")
+
+
+class Groups(serializers.Serializer[Any]):
+    """Every call of the run, each in exactly one group; `undone` is a mark on a done one."""
+
+    done = Call(many=True)
+    in_doubt = Call(many=True)
+    never_started = Call(many=True)
+    failed = Call(many=True)
+    in_flight = Call(many=True)
+
+
+class RunGroups(Groups):
+    """The five groups, and what may still start."""
+
+    waiting = Call(many=True)
+
+
+class WaitsFor(serializers.Serializer[Any]):
+    """What a Stop waits for before the run is settled."""
+
+    model = serializers.BooleanField(help_text="The model's stream is being closed.")
+    calls = serializers.ListField(child=serializers.CharField(), help_text="Calls in flight.")
+    until = serializers.DateTimeField(allow_null=True, help_text="At the latest.")
+
+
+class StopFacts(serializers.Serializer[Any]):
+    """One Stop: who asked, when, why, and who won."""
+
+    epoch = serializers.IntegerField()
+    won_by = serializers.ChoiceField(choices=StopRequest.WonBy.choices)
+    signal = serializers.ChoiceField(choices=[(signal, signal) for signal in SIGNALS])
+    reason = serializers.CharField(allow_blank=True)
+    pending = serializers.ChoiceField(choices=StopRequest.Pending.choices)
+    requested_by = serializers.CharField(allow_null=True, help_text="A user name.")
+    requested_at = serializers.DateTimeField()
+    no_new_effect_ms = serializers.FloatField(
+        allow_null=True, help_text="From the request until no new effect was possible."
+    )
+
+
+class StopAnswer(StopFacts):
+    """How things stood when the Stop took effect. The same at every repeat of the request."""
+
+    run_id = serializers.CharField()
+    phase = serializers.ChoiceField(choices=RUN_STATUS)
+    groups = Groups()
+    waits_for = WaitsFor()
+    ended_at = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="Only if the run had ended before."
+    )
+    ended_before_ms = serializers.FloatField(
+        required=False, allow_null=True, help_text="How long before the Stop the run had ended."
+    )
+
+
+class RunStop(StopFacts):
+    """The latest Stop of a run, and its two clocks."""
+
+    safe_stop_ms = serializers.FloatField(
+        allow_null=True, help_text="From the request until the run had settled; null until then."
+    )
+
+
+class Tokens(serializers.Serializer[Any]):
+    """Tokens as the model's provider counts them."""
+
+    read = serializers.IntegerField()
+    written = serializers.IntegerField()
+
+
+class RunUrls(serializers.Serializer[Any]):
+    self = serializers.CharField()
+    cancel = serializers.CharField()
+    ledger = serializers.CharField()
+    snapshot = serializers.CharField()
+
+
+class RunSummary(serializers.ModelSerializer[Run]):
+    """One run in a list."""
+
+    status = serializers.ChoiceField(choices=RUN_STATUS, read_only=True)
+    status_label = serializers.SerializerMethodField(help_text="The status in words.")
+    owner = serializers.CharField(source="owner.username")
+    agent = serializers.CharField(source="agent_id")
+    thread = serializers.CharField(source="thread_id")
+    parent = serializers.CharField(source="parent_id", allow_null=True)  # type: ignore[assignment]
+    suspended_reason = serializers.ChoiceField(choices=SUSPENDED_REASONS, allow_blank=True)
+    urls = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Run
+        fields: tuple[str, ...] = (
+            "id",
+            "owner",
+            "thread",
+            "parent",
+            "agent",
+            "goal",
+            "status",
+            "status_label",
+            "suspended_reason",
+            "failure",
+            "epoch",
+            "turn",
+            "created_at",
+            "started_at",
+            "ended_at",
+            "urls",
+        )
+        read_only_fields = fields
+
+    def get_status_label(self, run: Run) -> str:
+        return str(RUN.states[run.status].label)
+
+    @extend_schema_field(RunUrls)
+    def get_urls(self, run: Run) -> dict[str, str]:
+        address = f"/api/v1/runs/{run.pk}"
+        parts = ("cancel", "ledger", "snapshot")
+        return {"self": address} | {part: f"{address}/{part}" for part in parts}
+
+
+class RunDetail(RunSummary):
+    """A run with all its calls."""
+
+    stop = serializers.SerializerMethodField()
+    groups = serializers.SerializerMethodField()
+    tokens = serializers.SerializerMethodField()
+
+    class Meta(RunSummary.Meta):
+        fields = (*RunSummary.Meta.fields, "stop", "groups", "tokens")
+        read_only_fields = fields
+
+    @extend_schema_field(RunStop(allow_null=True))
+    def get_stop(self, run: Run) -> Any:
+        stop = latest_stop(run)
+        return RunStop(_stop_facts(stop)).data if stop else None
+
+    @extend_schema_field(RunGroups)
+    def get_groups(self, run: Run) -> Any:
+        return RunGroups(inventory(run)).data
+
+    @extend_schema_field(Tokens)
+    def get_tokens(self, run: Run) -> dict[str, int]:
+        sums = Output.objects.filter(run=run).aggregate(
+            read=Sum("tokens_in", default=0), written=Sum("tokens_out", default=0)
+        )
+        return dict(sums)
+
+
+class PartialOutput(serializers.Serializer[Any]):
+    """Text that was cut off, or is being written. Never complete."""
+
+    turn = serializers.IntegerField()
+    text = serializers.CharField(allow_blank=True)
+    offset = serializers.IntegerField(help_text="How many characters there are.")
+    status = serializers.ChoiceField(choices=OUTPUT_STATUS)
+
+
+class Snapshot(serializers.Serializer[Any]):
+    """Where the run stands, for whoever decides its next turn."""
+
+    run_id = serializers.CharField()
+    status = serializers.ChoiceField(choices=RUN_STATUS)
+    epoch = serializers.IntegerField()
+    plan = Call(many=True)
+    done = Call(many=True)
+    pending = Call(many=True)
+    irreversible_done = Call(many=True)
+    partial_output = PartialOutput(allow_null=True)
+
+
+class Event(serializers.ModelSerializer[LedgerEvent]):
+    """A fact of the run's ledger. `hash` covers the event and the hash before it."""
+
+    call = serializers.CharField(source="call_id", allow_null=True)
+    data = serializers.DictField()  # type: ignore[assignment]
+
+    class Meta:
+        model = LedgerEvent
+        fields = ("seq", "at", "kind", "call", "actor", "data", "prev_hash", "hash")
+        read_only_fields = fields
+
+
+class LedgerPage(serializers.Serializer[Any]):
+    """Events in order. Ask again with `after` = `last_seq` for those that come later."""
+
+    events = Event(many=True)
+    last_seq = serializers.IntegerField(help_text="The seq of the last event of this page.")
+    head_seq = serializers.IntegerField(help_text="The seq of the newest event of the run.")
+
+
+class FieldError(serializers.Serializer[Any]):
+    field = serializers.CharField(allow_blank=True)
+    message = serializers.CharField()
+    code = serializers.CharField()
+
+
+class Problem(serializers.Serializer[Any]):
+    """RFC 9457, with a `code` for programs; further members are the error's data."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField(help_text="A sentence for people.")
+    code = serializers.CharField()
+    errors = FieldError(many=True, required=False)  # type: ignore[assignment]
+
+
+def _stop_facts(stop: StopRequest) -> dict[str, Any]:
+    is_won = stop.won_by == StopRequest.WonBy.STOP
+    return {
+        "epoch": stop.epoch,
+        "won_by": stop.won_by,
+        "signal": stop.signal,
+        "reason": stop.reason,
+        "pending": stop.pending,
+        "requested_by": stop.requested_by.get_username() if stop.requested_by else None,
+        "requested_at": stop.requested_at,
+        "no_new_effect_ms": stop.answer.get("no_new_effect_ms"),
+        "safe_stop_ms": milliseconds(stop.requested_at, stop.settled_at) if is_won else None,
+    }

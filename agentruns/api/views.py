@@ -1,0 +1,237 @@
+"""The REST API's views: parse, call one verb or query, render."""
+
+from typing import Any
+
+from django.contrib.auth import authenticate
+from django.http import HttpRequest, JsonResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_exempt
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from knox.models import AuthToken
+from rest_framework import generics, status
+from rest_framework.pagination import LimitOffsetPagination
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agentruns import rights
+from agentruns.api import serializers as data
+from agentruns.api.errors import NotSignedIn
+from agentruns.api.idempotency import start_once
+from agentruns.api.problems import CONTENT_TYPE, problem_response
+from agentruns.errors import BadInput, NotFound
+from agentruns.models import Agent, LedgerEvent, Run
+from agentruns.protocol.start import start_run
+from agentruns.protocol.stop import request_stop
+from agentruns.queries import snapshot
+from agentruns.states import RUN
+
+
+def _problems(**why: str) -> dict[Any, Any]:
+    """The error responses of an operation: `_400="…"` documents what a 400 means here."""
+    return {
+        (int(code[1:]), CONTENT_TYPE): OpenApiResponse(data.Problem, text)
+        for code, text in why.items()
+    }
+
+
+SIGNED_IN = _problems(_401="Not signed in, or the token is not valid.")
+OF_A_RUN = SIGNED_IN | _problems(_404="There is no such run, or you may not see it.")
+
+
+@csrf_exempt
+def unknown_path(request: HttpRequest, path: str = "") -> JsonResponse:
+    """Whatever else is asked for under /api/."""
+    return problem_response(NotFound())
+
+
+class TokenView(APIView):
+    """Sign in for programs."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+
+    @extend_schema(
+        operation_id="create_token",
+        tags=["auth"],
+        auth=[],
+        request=data.TokenRequest,
+        responses={
+            200: data.TokenAnswer,
+            **_problems(
+                _400="Something is missing.",
+                _401="The name or the password is wrong.",
+                _429="Too many failed attempts.",
+            ),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Exchange a user name and a password for a token."""
+        asked = _valid(data.TokenRequest(data=request.data))
+        user = authenticate(request._request, **asked)
+        if user is None:
+            raise NotSignedIn(_("The user name or the password is wrong."))
+        kept, token = AuthToken.objects.create(user=user)
+        return Response(data.TokenAnswer({"token": token, "expiry": kept.expiry}).data)
+
+
+class RunFilter(filters.FilterSet):
+    status = filters.MultipleChoiceFilter(choices=RUN.choices(), help_text="One or more.")
+    agent = filters.CharFilter(field_name="agent_id")
+    thread = filters.CharFilter(field_name="thread_id")
+
+
+class RunPages(LimitOffsetPagination):
+    default_limit = 50
+    max_limit = 200
+
+
+class RunsView(generics.ListAPIView[Run]):
+    """Runs: those that you may see, and a new one."""
+
+    serializer_class = data.RunSummary
+    pagination_class = RunPages
+    filter_backends = (filters.DjangoFilterBackend,)
+    filterset_class = RunFilter
+    queryset = Run.objects.all()
+
+    def get_queryset(self) -> Any:
+        runs = rights.visible_runs(self.request.user).select_related("owner")
+        return runs.order_by("-created_at", "-pk")
+
+    @extend_schema(
+        operation_id="list_runs",
+        tags=["runs"],
+        responses={200: data.RunSummary(many=True), **SIGNED_IN, **_problems(_400="Bad filter.")},
+    )
+    def get(self, request: Request) -> Response:
+        """List the runs that you may see, the newest first."""
+        return self.list(request)
+
+    @extend_schema(
+        operation_id="start_run",
+        tags=["runs"],
+        request=data.RunCreate,
+        parameters=[
+            OpenApiParameter(
+                "Idempotency-Key",
+                str,
+                OpenApiParameter.HEADER,
+                description="Repeat a request with the same key: there is one run, and the same "
+                "answer each time.",
+            )
+        ],
+        responses={
+            201: data.RunDetail,
+            **SIGNED_IN,
+            **_problems(
+                _400="The agent or the goal cannot be used.",
+                _422="The key was used for another request.",
+            ),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Start a run of an agent."""
+        asked = _valid(data.RunCreate(data=request.data))
+        agent = Agent.objects.filter(slug=asked["agent"], is_listed=True).first()
+        if agent is None:
+            raise BadInput(_("There is no agent by that name."), field="agent")
+        wanted = {"owner": request.user, "agent": agent, "goal": asked["goal"]}
+        key = request.headers.get("Idempotency-Key")
+        if key is None:
+            answer = _detail(start_run(**wanted))
+        else:
+            answer = start_once(**wanted, key=key, answer_of=_detail)
+        headers = {"Location": answer["urls"]["self"]}
+        return Response(answer, status=status.HTTP_201_CREATED, headers=headers)
+
+
+class RunView(APIView):
+    @extend_schema(
+        operation_id="read_run", tags=["runs"], responses={200: data.RunDetail, **OF_A_RUN}
+    )
+    def get(self, request: Request, run_id: str) -> Response:
+        """A run: its status, its latest stop, and every call, in groups that add up."""
+        return Response(_detail(_seen(request, run_id)))
+
+
+class CancelView(APIView):
+    @extend_schema(
+        operation_id="stop_run",
+        tags=["runs"],
+        request=data.CancelRequest,
+        responses={
+            202: data.StopAnswer,
+            **OF_A_RUN,
+            **_problems(
+                _400="“reason” or “pending” cannot be used.",
+                _403="You may see the run, but not stop it.",
+            ),
+        },
+    )
+    def post(self, request: Request, run_id: str) -> Response:
+        """Stop a run. Once this has answered, no new effect of it is possible.
+
+        Idempotent: ask as often as you like, you get the same answer each time. A run that had
+        ended before answers 202 too, and says that completion won.
+        """
+        run = _seen(request, run_id)
+        rights.require(request.user, run, allowed=rights.may_stop(request.user, run))
+        asked = _valid(data.CancelRequest(data=request.data))
+        stop = request_stop(run.pk, by=request.user, signal="api", **asked)
+        return Response(data.StopAnswer(stop.answer).data, status=status.HTTP_202_ACCEPTED)
+
+
+class LedgerView(APIView):
+    @extend_schema(
+        operation_id="read_ledger",
+        tags=["runs"],
+        parameters=[data.LedgerQuery],
+        responses={
+            200: data.LedgerPage,
+            **OF_A_RUN,
+            **_problems(_400="“after” or “limit” cannot be used."),
+        },
+    )
+    def get(self, request: Request, run_id: str) -> Response:
+        """The run's facts, in order: who did what, when, each chained to the one before."""
+        run = _seen(request, run_id)
+        asked = _valid(data.LedgerQuery(data=request.query_params))
+        found = LedgerEvent.objects.filter(run=run, seq__gt=asked["after"]).order_by("seq")
+        events = list(found[: asked["limit"]])
+        page = {
+            "events": events,
+            "last_seq": events[-1].seq if events else asked["after"],
+            "head_seq": run.ledger_seq,
+        }
+        return Response(data.LedgerPage(page).data)
+
+
+class SnapshotView(APIView):
+    @extend_schema(
+        operation_id="read_snapshot", tags=["runs"], responses={200: data.Snapshot, **OF_A_RUN}
+    )
+    def get(self, request: Request, run_id: str) -> Response:
+        """Where the run stands: what is done, what is not, what cannot be undone."""
+        return Response(data.Snapshot(snapshot(_seen(request, run_id))).data)
+
+
+def _seen(request: Request, run_id: str) -> Run:
+    """The run, if the person may see it. Raises NotFound."""
+    runs = rights.visible_runs(request.user).select_related("owner")
+    run = runs.filter(pk=run_id).first()
+    if run is None:
+        raise NotFound(_("There is no such run, or you may not see it."), run_id=run_id)
+    return run
+
+
+def _detail(run: Run) -> dict[str, Any]:
+    return dict(data.RunDetail(run).data)
+
+
+def _valid(serializer: Any) -> dict[str, Any]:
+    serializer.is_valid(raise_exception=True)
+    found: dict[str, Any] = serializer.validated_data
+    return found
