@@ -43,7 +43,7 @@ def programs(
         commands["world"] = [*MANAGE, "world"]
     if web:
         commands["web"] = [sys.executable, "-m", "uvicorn", "agentruns.asgi:application"]
-        commands["web"] += ["--host", LOOPBACK, "--port", env["PORT"], "--ws", "websockets"]
+        commands["web"] += ["--host", LOOPBACK, "--port", env["PORT"], "--ws", "websockets-sansio"]
         commands["web"] += ["--timeout-graceful-shutdown", "3", "--no-access-log"]
         commands["web"] += ["--log-level", "warning"]
     if workers:

@@ -105,6 +105,7 @@ class Stack:
             end_leftovers(self.data_dir)
             self._choose_ports()
             self._start_servers()
+            (self.data_dir / "staticfiles").mkdir(exist_ok=True)
             self.manage("prepare")
             self._start_programs()
             self._wait_until_ready()

@@ -1,7 +1,9 @@
 import socket
+import urllib.request
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
 
 from agentruns.services.discover import StackLock, running_services
 from agentruns.services.errors import AlreadyUp, PortInUse, ServiceError
@@ -61,3 +63,22 @@ def test_a_program_that_cannot_start_is_said_with_its_last_words(data_dir: Path)
         stack.start()
     assert stack.pids == {}
     assert running_services(data_dir) == {}
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("name", ["act", "web", "valkey", "postgres"])
+def test_what_is_killed_comes_back_and_works(stack: Stack, name: str) -> None:
+    before = stack.pids[name]
+    stack.kill(name)
+    stack.wait_for(name)
+    assert stack.pids[name] != before
+    described = running_services(stack.data_dir)
+    assert described["pids"][name] == stack.pids[name]
+    with urllib.request.urlopen(f"{stack.base_url}/healthz") as answer:
+        assert answer.status == 200
+
+
+@pytest.mark.stack
+@pytest.mark.usefixtures("stack_db")
+def test_the_demo_is_loaded_into_the_stacks_own_database() -> None:
+    assert set(User.objects.values_list("username", flat=True)) >= {"ana", "omar", "ada"}
