@@ -98,6 +98,8 @@ def try_again(step_id: str, *, by: User) -> UndoRequest:
     step = Compensation.objects.filter(pk=step_id).select_related("call").first()
     if step is None:
         raise NotFound(step_id=step_id)
+    if step.state != "failed":
+        raise WrongState(_("This has not been given up."), state=step.state)
     return request_undo(step.call.run_id, by=by, call_ids=[step.call_id])
 
 

@@ -1,0 +1,27 @@
+"""The admin of the core: agents to edit, the ledger to read, people to manage."""
+
+from agentruns.admin.agents import AgentAdmin
+from agentruns.admin.base import ReadOnlyAdmin, badge
+from agentruns.admin.people import GroupAdmin, UserAdmin
+from agentruns.admin.runs import (
+    GrantAdmin,
+    LedgerEventAdmin,
+    OutputAdmin,
+    RunAdmin,
+    StopRequestAdmin,
+    ToolCallAdmin,
+)
+
+__all__ = [
+    "AgentAdmin",
+    "GrantAdmin",
+    "GroupAdmin",
+    "LedgerEventAdmin",
+    "OutputAdmin",
+    "ReadOnlyAdmin",
+    "RunAdmin",
+    "StopRequestAdmin",
+    "ToolCallAdmin",
+    "UserAdmin",
+    "badge",
+]

@@ -1,0 +1,79 @@
+"""Runs and their ledger, to read. Only protocol/ writes them."""
+
+from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
+from unfold.decorators import display
+
+from agentruns.admin.base import ReadOnlyAdmin, badge
+from agentruns.models import Grant, LedgerEvent, Output, Run, StopRequest, ToolCall
+from agentruns.states import CALL, OUTPUT, RUN
+
+
+@admin.register(Run)
+class RunAdmin(ReadOnlyAdmin):
+    status_badge = badge(RUN)
+    list_display = ["id", "status_badge", "agent", "owner", "epoch", "turn", "created_at"]
+    list_filter = ["status", "agent"]
+    list_select_related = ["agent", "owner"]
+    search_fields = ["id", "goal", "owner__username"]
+    date_hierarchy = "created_at"
+
+
+@admin.register(ToolCall)
+class ToolCallAdmin(ReadOnlyAdmin):
+    state_badge = badge(CALL)
+    list_display = ["summary", "state_badge", "tool", "tier", "reason", "run", "proposed_at"]
+    list_filter = ["state", "tier", "undo_state", "tool"]
+    list_select_related = ["run"]
+    search_fields = ["id", "run__id", "request_id", "tool", "summary"]
+    date_hierarchy = "proposed_at"
+
+
+@admin.register(LedgerEvent)
+class LedgerEventAdmin(ReadOnlyAdmin):
+    """Append-only and chained: each event's hash covers the one before it."""
+
+    list_display = ["kind", "seq", "run", "at", "actor", "call", "short_hash"]
+    list_filter = ["kind"]
+    list_select_related = ["run", "call"]
+    search_fields = ["run__id", "call__id", "kind", "actor", "hash"]
+    date_hierarchy = "at"
+    ordering = ["-at", "-seq"]
+
+    @display(description=_("hash"), ordering="hash")
+    def short_hash(self, event: LedgerEvent) -> str:
+        return f"{event.hash[:12]}…"
+
+
+@admin.register(Output)
+class OutputAdmin(ReadOnlyAdmin):
+    status_badge = badge(OUTPUT)
+    list_display = ["__str__", "status_badge", "offset", "tokens_out", "finish_reason", "ended_at"]
+    list_filter = ["status", "finish_reason"]
+    list_select_related = ["run"]
+    search_fields = ["run__id"]
+
+
+@admin.register(Grant)
+class GrantAdmin(ReadOnlyAdmin):
+    list_display = ["run", "issued_by", "issued_at", "revoked_at"]
+    list_filter = [("revoked_at", admin.EmptyFieldListFilter)]
+    list_select_related = ["run", "issued_by"]
+    search_fields = ["run__id", "issued_by__username"]
+
+
+@admin.register(StopRequest)
+class StopRequestAdmin(ReadOnlyAdmin):
+    list_display = [
+        "run",
+        "epoch",
+        "requested_by",
+        "signal",
+        "won_by",
+        "requested_at",
+        "settled_at",
+    ]
+    list_filter = ["signal", "won_by", "pending"]
+    list_select_related = ["run", "requested_by"]
+    search_fields = ["run__id", "reason", "requested_by__username"]
+    date_hierarchy = "requested_at"
