@@ -9,17 +9,7 @@ from typing import Any, TypeVar
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ValidationError
 
-from tools.contract import (
-    CannotUndo,
-    Context,
-    Draft,
-    LookupResult,
-    Receipt,
-    Tier,
-    ToolImplementation,
-    UndoResult,
-    Unknown,
-)
+from tools.contract import Tier, ToolImplementation
 from tools.errors import BadArguments, RegistrationError
 
 T = TypeVar("T", bound=type)
@@ -89,31 +79,6 @@ class RegisteredTool:
     def describe(self, args: BaseModel) -> str:
         """What this call does, in one plain line."""
         return str(self.impl.describe(args))
-
-    def prepare(self, ctx: Context, args: BaseModel) -> Draft | None:
-        """The tool's draft; None for a tool that needs none. May raise NoEffect."""
-        return self.impl.prepare(ctx, args) if self.has_prepare else None  # type: ignore[attr-defined]
-
-    def commit(self, ctx: Context, args: BaseModel, draft: Draft | None) -> Receipt:
-        """Have the effect. NoEffect: nothing happened. Another exception: nobody knows."""
-        return self.impl.commit(ctx, args, draft)
-
-    def void(self, ctx: Context, draft: Draft | None) -> None:
-        """Drop a draft, where there is one."""
-        if draft is not None and _has(self.impl, "void"):
-            self.impl.void(ctx, draft)  # type: ignore[attr-defined]
-
-    def lookup(self, ctx: Context) -> LookupResult:
-        """Whether the effect is out there; Unknown for a tool that cannot ask."""
-        if not self.has_lookup:
-            return Unknown(_("This tool cannot look it up. A person has to say."))
-        return self.impl.lookup(ctx)  # type: ignore[attr-defined]
-
-    def compensate(self, ctx: Context, receipt: Receipt) -> UndoResult:
-        """Undo the effect; CannotUndo, with the tool's note, for a tool that cannot."""
-        if not self.has_compensate:
-            return CannotUndo(self.undo_note or _("There is nothing to undo."))
-        return self.impl.compensate(ctx, receipt)  # type: ignore[attr-defined]
 
 
 def tool(

@@ -78,7 +78,7 @@ class TicketsCreate:
             ctx,
             "PATCH",
             url,
-            json={"state": "closed", "note": "Opened by an agent that was stopped; undone."},
+            json={"state": "closed", "note": "Opened by an agent, and taken back."},
             headers={"If-Match": f'"{version}"', "Idempotency-Key": f"{ctx.request_id}:undo"},
         )
         if answer.status_code == 404:

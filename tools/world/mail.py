@@ -49,7 +49,7 @@ class MailDoor:
             sender=envelope.mail_from,
             to=envelope.rcpt_tos,
             subject=str(message["subject"] or ""),
-            body=part.get_content() if part is not None else "",
+            body=part.get_content().replace("\r\n", "\n") if part is not None else "",
         )
 
 

@@ -1,6 +1,7 @@
 """The git remote of the demo world: a bare repository whose hooks keep the record."""
 
 import shlex
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -25,8 +26,16 @@ _SEEDS = {
 def ensure_repository(world_dir: Path) -> Path:
     """The bare repository, seeded at the first start, with this start's hooks in it."""
     repo = world_dir / "repo.git"
-    if not (repo / "seeded").exists():
-        _seed(repo)
+    if not repo.exists():
+        # Under another name first: a start that dies half-way leaves no half repository behind.
+        unfinished = world_dir / "repo.git.new"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        _seed(unfinished)
+        unfinished.rename(repo)
+    # The machine's own settings must not take our hooks away, or start work behind them.
+    git("config", "core.hooksPath", str(repo / "hooks"), cwd=repo, timeout=30)
+    git("config", "receive.autogc", "false", cwd=repo, timeout=30)
+    (repo / "hooks").mkdir(exist_ok=True)
     for hook in ("pre-receive", "post-receive"):
         _write_hook(repo, hook, world_dir)
     return repo
@@ -34,13 +43,6 @@ def ensure_repository(world_dir: Path) -> Path:
 
 def _seed(repo: Path) -> None:
     git("init", "--quiet", "--bare", "--initial-branch=main", "--", str(repo), timeout=30)
-    for key, value in {
-        # The machine's own settings must not take our hooks away, or start work behind them.
-        "core.hooksPath": str(repo / "hooks"),
-        "receive.autogc": "false",
-        "core.logAllRefUpdates": "true",
-    }.items():
-        git("config", key, value, cwd=repo, timeout=30)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         git("init", "--quiet", "--initial-branch=main", cwd=work, timeout=30)
@@ -54,7 +56,6 @@ def _seed(repo: Path) -> None:
             git("add", "--all", cwd=work, timeout=30)
             git("commit", "--quiet", "-m", f"Start {branch}", cwd=work, timeout=30)
         git("push", "--quiet", "--all", "--", str(repo), cwd=work, timeout=30)
-    (repo / "seeded").touch()
 
 
 def _write_hook(repo: Path, hook: str, world_dir: Path) -> None:

@@ -1,0 +1,80 @@
+"""One proper call of every built-in tool that has an effect."""
+
+from typing import Any
+from uuid import uuid4
+
+from pydantic import BaseModel
+
+from tools import registry
+from tools.contract import Context, Draft, Receipt
+from tools.registry import RegisteredTool
+
+EFFECTS = (
+    "calendar.create_event",
+    "chat.post_message",
+    "email.send",
+    "git.open_draft",
+    "tickets.create",
+)
+WITH_LOOKUP = tuple(name for name in EFFECTS if name != "email.send")
+SERVICES = {
+    "calendar.create_event": "caldav",
+    "chat.post_message": "chat",
+    "email.send": "smtp",
+    "git.open_draft": "git",
+    "tickets.create": "tickets",
+}
+
+
+def arguments(name: str, **changes: Any) -> BaseModel:
+    """Valid arguments, with a branch name that nobody used before."""
+    raw: dict[str, dict[str, Any]] = {
+        "calendar.create_event": {
+            "title": "Q3 review",
+            "start": "2031-03-04T10:00:00+01:00",
+            "end": "2031-03-04T11:00:00+01:00",
+            "attendees": ["ana@team.example", "bo@team.example"],
+        },
+        "chat.post_message": {"channel": "#team", "text": "The review is on Tuesday."},
+        "email.send": {
+            "to": ["ana@team.example", "bo@team.example"],
+            "subject": "Q3 review on Tuesday – 季度",
+            "body": "Hello,\n.\nTuesday at ten. Grüße\n",
+        },
+        "git.open_draft": {
+            "branch": f"q3-{uuid4().hex[:8]}",
+            "base": "release/q3",
+            "title": "Q3 numbers",
+            "files": {"numbers/q3.csv": "month,revenue\nJul,455\n", "neu/zäh len.txt": "ü\n"},
+            "message": "Fill in July",
+        },
+        "tickets.create": {"title": "Printer", "body": "It is broken again."},
+    }
+    return tool(name).parse(raw[name] | changes)
+
+
+def tool(name: str) -> RegisteredTool:
+    found = registry.get(name)
+    assert found is not None
+    return found
+
+
+def prepare(name: str, ctx: Context, args: BaseModel) -> Draft | None:
+    impl: Any = tool(name).impl
+    return impl.prepare(ctx, args) if tool(name).has_prepare else None
+
+
+def act(name: str, ctx: Context, **changes: Any) -> Receipt:
+    """Prepare and commit."""
+    args = arguments(name, **changes)
+    return tool(name).impl.commit(ctx, args, prepare(name, ctx, args))
+
+
+def lookup(name: str, ctx: Context) -> Any:
+    impl: Any = tool(name).impl
+    return impl.lookup(ctx)
+
+
+def undo(name: str, ctx: Context, receipt: Receipt) -> Any:
+    impl: Any = tool(name).impl
+    return impl.compensate(ctx, receipt)

@@ -1,0 +1,82 @@
+"""Case C7 and E6: what is known not to have happened, and what nobody knows."""
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from agentruns.services.ports import free_ports
+from tests.tools.builtin.calls import EFFECTS, SERVICES, WITH_LOOKUP, act, lookup
+from tests.tools.conftest import NewContext, RunningWorld
+from tools.contract import Receipt
+from tools.errors import NoEffect
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_a_refusal_is_known_to_have_no_effect(
+    name: str, world: RunningWorld, new_context: NewContext
+) -> None:
+    world.fault(SERVICES[name], "refuse")
+    ctx = new_context()
+    with pytest.raises(NoEffect) as caught:
+        act(name, ctx)
+    assert caught.value.code == "refused"
+    assert world.effects(ctx) == []
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_a_refused_connection_is_known_to_have_no_effect(
+    name: str, world: RunningWorld, new_context: NewContext, settings: Settings
+) -> None:
+    (port,) = free_ports(1)
+    settings.SMTP_URL = f"smtp://127.0.0.1:{port}"
+    for setting in ("CALDAV_URL", "CHAT_URL", "TICKETS_URL", "GIT_API_URL"):
+        setattr(settings, setting, f"http://127.0.0.1:{port}/")
+    ctx = new_context()
+    with pytest.raises(NoEffect):
+        act(name, ctx)
+    assert world.effects(ctx) == []
+
+
+@pytest.mark.parametrize("mode", ["drop_after", "error_after", "delay"])
+@pytest.mark.parametrize("name", EFFECTS)
+def test_an_effect_without_a_clear_answer_is_in_doubt_never_failed(
+    name: str, mode: str, world: RunningWorld, new_context: NewContext
+) -> None:
+    world.fault(SERVICES[name], mode, seconds=3.0)
+    ctx = new_context(timeout=1.0)
+    with pytest.raises(Exception) as caught:
+        act(name, ctx)
+    assert not isinstance(caught.value, NoEffect)
+    assert len(world.effects(ctx)) == 1
+
+
+@pytest.mark.parametrize("mode", ["drop_after", "error_after"])
+@pytest.mark.parametrize("name", WITH_LOOKUP)
+def test_lookup_finds_the_effect_whose_answer_was_lost(
+    name: str, mode: str, world: RunningWorld, new_context: NewContext
+) -> None:
+    world.fault(SERVICES[name], mode)
+    ctx = new_context()
+    with pytest.raises(Exception):  # noqa: B017  (which one is the test above)
+        act(name, ctx)
+    assert isinstance(lookup(name, ctx), Receipt)
+    assert len(world.effects(ctx)) == 1
+
+
+def test_a_chat_that_says_no_with_status_200_had_no_effect(
+    world: RunningWorld, new_context: NewContext
+) -> None:
+    ctx = new_context()
+    with pytest.raises(NoEffect) as caught:
+        act("chat.post_message", ctx, channel="#nowhere")
+    assert caught.value.code == "channel_not_found"
+    assert world.effects(ctx) == []
+
+
+def test_a_mail_with_one_refused_recipient_goes_to_nobody(
+    world: RunningWorld, new_context: NewContext
+) -> None:
+    world.fault("smtp", "refuse", times=1)
+    ctx = new_context()
+    with pytest.raises(NoEffect):
+        act("email.send", ctx, to=["refused@team.example", "bo@team.example"])
+    assert world.effects(ctx) == []

@@ -1,0 +1,134 @@
+"""What a model may write into a draft's arguments, and what the repository may hold."""
+
+from pathlib import Path
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from tests.tools.builtin.calls import act, arguments, lookup, prepare, tool
+from tests.tools.conftest import NewContext, RunningWorld
+from tools.contract import NotLanded, Receipt
+from tools.errors import BadArguments, NoEffect
+from tools.gitcli import git
+
+NAME = "git.open_draft"
+
+
+@pytest.mark.parametrize(
+    "branch",
+    ["--upload-pack=evil", "-b", "a..b", "a/.git", "a.lock", "a//b", "a/", "a b", "a~1", "é", ""],
+)
+def test_a_branch_name_that_git_could_misread_is_refused(branch: str) -> None:
+    for field in ("branch", "base"):
+        with pytest.raises(BadArguments):
+            arguments(NAME, **{field: branch})
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "../x", "a/../../x", ".git/config", "a/.GIT/x", "a\\b", "a\nb", "a//b"]
+)
+def test_a_path_outside_the_repository_is_refused(path: str) -> None:
+    with pytest.raises(BadArguments):
+        arguments(NAME, files={path: "x"})
+
+
+def test_a_message_cannot_claim_another_calls_key() -> None:
+    with pytest.raises(BadArguments):
+        arguments(NAME, message="Fine\n\nrequest-id: req_of_somebody_else")
+
+
+def test_the_draft_has_the_files_on_top_of_its_base(
+    world: RunningWorld, new_context: NewContext
+) -> None:
+    receipt = act(NAME, new_context())
+    repo, commit = world.folder / "repo.git", receipt.data["commit"]
+    shown = git("show", f"{commit}:numbers/q3.csv", cwd=repo, timeout=10)
+    assert shown == "month,revenue\nJul,455\n"
+    assert git("show", f"{commit}:neu/zäh len.txt", cwd=repo, timeout=10) == "ü\n"
+    parent = git("rev-parse", f"{commit}^", cwd=repo, timeout=10)
+    assert parent == git("rev-parse", "release/q3", cwd=repo, timeout=10)
+
+
+def test_somebody_elses_branch_is_never_pushed_over(
+    world: RunningWorld, new_context: NewContext
+) -> None:
+    repo = world.folder / "repo.git"
+    before = git("rev-parse", "release/q4", cwd=repo, timeout=10)
+    ctx = new_context()
+    with pytest.raises(NoEffect) as caught:
+        act(NAME, ctx, branch="release/q4")
+    assert caught.value.code == "refused"
+    assert git("rev-parse", "release/q4", cwd=repo, timeout=10) == before
+    assert world.effects(ctx) == []
+
+
+def test_a_base_that_is_not_there_fails_before_anything_is_pushed(
+    world: RunningWorld, new_context: NewContext
+) -> None:
+    with pytest.raises(NoEffect) as caught:
+        prepare(NAME, new_context(), arguments(NAME, base="release/q9"))
+    assert caught.value.code == "not_prepared"
+
+
+def test_void_and_commit_leave_no_private_repository_behind(
+    world: RunningWorld, new_context: NewContext, settings: Settings
+) -> None:
+    ctx, args = new_context(), arguments(NAME)
+    draft = prepare(NAME, ctx, args)
+    assert draft is not None
+    assert Path(draft.data["clone"]).is_dir()
+    tool(NAME).impl.void(ctx, draft)  # type: ignore[attr-defined]
+    act(NAME, new_context())
+    assert list(Path(settings.DATA_DIR, "git-drafts").iterdir()) == []
+
+
+def test_a_link_in_the_repository_cannot_lead_the_files_outside(
+    world: RunningWorld, new_context: NewContext, tmp_path: Path
+) -> None:
+    outside, work = tmp_path / "outside", tmp_path / "work"
+    outside.mkdir()
+    repo = str(world.folder / "repo.git")
+    git("clone", "--quiet", "--", repo, str(work), timeout=20)
+    (work / "linked").symlink_to(outside)
+    git("checkout", "--quiet", "-b", "with-link", cwd=work, timeout=20)
+    git("add", "linked", cwd=work, timeout=20)
+    git("commit", "--quiet", "-m", "A link", cwd=work, timeout=20)
+    git("push", "--quiet", "origin", "with-link", cwd=work, timeout=20)
+    receipt = act(NAME, new_context(), base="with-link", files={"linked/file": "x"})
+    assert list(outside.iterdir()) == []
+    inside = f"{receipt.data['commit']}:linked/file"
+    assert git("show", inside, cwd=world.folder / "repo.git", timeout=10) == "x"
+
+
+def test_lookup_finds_a_push_whose_draft_request_never_went_out(
+    world: RunningWorld, new_context: NewContext, tmp_path: Path
+) -> None:
+    """The worker died between the two; a colleague has added to the branch meanwhile."""
+    ctx, args = new_context(), arguments(NAME)
+    draft = prepare(NAME, ctx, args)
+    assert draft is not None
+    repo, branch = str(world.folder / "repo.git"), args.branch  # type: ignore[attr-defined]
+    push = f"{draft.data['commit']}:refs/heads/{branch}"
+    git("push", "--quiet", repo, push, cwd=Path(draft.data["clone"]), timeout=20)
+    work = tmp_path / "colleague"
+    git("clone", "--quiet", "--branch", branch, "--", repo, str(work), timeout=20)
+    git("commit", "--quiet", "--allow-empty", "-m", "My part", cwd=work, timeout=20)
+    git("push", "--quiet", "origin", branch, cwd=work, timeout=20)
+
+    found = lookup(NAME, ctx)
+    assert isinstance(found, Receipt)
+    assert found.data == {"branch": branch, "commit": draft.data["commit"], "draft": None}
+    assert lookup(NAME, new_context()) == NotLanded()
+
+
+def test_a_refused_draft_request_after_the_push_is_reported_as_half_landed(
+    world: RunningWorld, new_context: NewContext, settings: Settings
+) -> None:
+    """The branch is out there, so this is not `failed`; and the receipt says what is missing."""
+    ctx, args = new_context(), arguments(NAME)
+    draft = prepare(NAME, ctx, args)
+    settings.GIT_API_URL = f"{world.http}/nothing-here"
+    receipt = tool(NAME).impl.commit(ctx, args, draft)
+    assert receipt.data["draft"] is None
+    assert "no draft request was opened" in receipt.response
+    assert len(world.effects(ctx)) == 1

@@ -1,0 +1,88 @@
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.tools.builtin.calls import WITH_LOOKUP, act, undo
+from tests.tools.conftest import NewContext, RunningWorld
+from tools.contract import CannotUndo, Changed, Context, Receipt, UndoReceipt
+from tools.gitcli import git
+
+
+@pytest.mark.parametrize("name", WITH_LOOKUP)
+def test_undo_takes_the_effect_back_and_a_second_undo_changes_nothing(
+    name: str, world: RunningWorld, new_context: NewContext
+) -> None:
+    """Case F1."""
+    ctx = new_context()
+    receipt = act(name, ctx)
+    assert isinstance(undo(name, ctx, receipt), UndoReceipt)
+    (once,) = world.effects(ctx)
+    assert once.undone_at is not None
+    assert isinstance(undo(name, ctx, receipt), UndoReceipt)
+    assert world.effects(ctx) == [once]
+
+
+@pytest.mark.parametrize("name", WITH_LOOKUP)
+def test_undo_leaves_alone_what_somebody_changed_since(
+    name: str, world: RunningWorld, new_context: NewContext, tmp_path: Path
+) -> None:
+    """Case F4."""
+    ctx = new_context()
+    receipt = act(name, ctx)
+    CHANGES[name](world, ctx, receipt, tmp_path)
+    result = undo(name, ctx, receipt)
+    assert isinstance(result, Changed)
+    assert result.what
+    (effect,) = world.effects(ctx)
+    assert effect.undone_at is None
+
+
+@pytest.mark.parametrize("name", WITH_LOOKUP)
+def test_undo_without_a_usable_receipt_says_so(
+    name: str, world: RunningWorld, new_context: NewContext
+) -> None:
+    assert isinstance(undo(name, new_context(), Receipt({})), CannotUndo)
+
+
+def test_undo_of_a_branch_whose_draft_was_refused_deletes_the_branch(
+    world: RunningWorld, new_context: NewContext
+) -> None:
+    ctx = new_context()
+    receipt = act("git.open_draft", ctx)
+    partial = Receipt(receipt.data | {"draft": None})
+    assert isinstance(undo("git.open_draft", ctx, partial), UndoReceipt)
+    branch = f"refs/heads/{receipt.data['branch']}"
+    assert git("ls-remote", "--", str(world.folder / "repo.git"), branch, timeout=10) == ""
+
+
+def _move_the_meeting(world: RunningWorld, ctx: Context, receipt: Receipt, tmp: Path) -> None:
+    href = receipt.data["href"]
+    ics = httpx2.get(href).text.replace("Q3 review", "Q3 review moved")
+    httpx2.put(href, content=ics.encode()).raise_for_status()
+
+
+def _edit_the_message(world: RunningWorld, ctx: Context, receipt: Receipt, tmp: Path) -> None:
+    body = {"channel": receipt.data["channel"], "ts": receipt.data["ts"], "text": "Wednesday!"}
+    assert httpx2.post(f"{world.http}/chat/chat.update", json=body).json()["ok"]
+
+
+def _work_on_the_ticket(world: RunningWorld, ctx: Context, receipt: Receipt, tmp: Path) -> None:
+    url = f"{world.http}/tickets/tickets/{receipt.data['id']}"
+    httpx2.patch(url, json={"note": "I am on it."}).raise_for_status()
+
+
+def _add_to_the_branch(world: RunningWorld, ctx: Context, receipt: Receipt, tmp: Path) -> None:
+    branch, work = receipt.data["branch"], tmp / "colleague"
+    repo = str(world.folder / "repo.git")
+    git("clone", "--quiet", "--branch", branch, "--", repo, str(work), timeout=20)
+    git("commit", "--quiet", "--allow-empty", "-m", "My part", cwd=work, timeout=20)
+    git("push", "--quiet", "origin", branch, cwd=work, timeout=20)
+
+
+CHANGES = {
+    "calendar.create_event": _move_the_meeting,
+    "chat.post_message": _edit_the_message,
+    "tickets.create": _work_on_the_ticket,
+    "git.open_draft": _add_to_the_branch,
+}

@@ -1,0 +1,98 @@
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from tools import registry
+from tools.contract import Context, Draft, Receipt, Tier
+from tools.errors import RegistrationError
+
+
+class Args(BaseModel):
+    """Nothing to say."""
+
+    size: int = 1
+
+
+class Bare:
+    def describe(self, args: Args) -> str:
+        return "Something"
+
+    def commit(self, ctx: Context, args: Args, draft: Draft | None) -> Receipt:
+        return Receipt()
+
+
+def refused(*, name: str = "test.bare", cls: type = Bare, **declared: Any) -> str:
+    with pytest.raises(RegistrationError) as caught:
+        registry.tool(name, **declared)(cls)
+    assert registry.get(name) is None or name != "test.bare"
+    return str(caught.value)
+
+
+def test_a_tool_without_a_tier_does_not_register() -> None:
+    assert "write tier=" in refused(args=Args)
+
+
+def test_a_tool_without_an_arguments_model_does_not_register() -> None:
+    assert "write args=" in refused(tier=Tier.READ_ONLY)
+    assert "write args=" in refused(tier=Tier.READ_ONLY, args=dict)
+
+
+@pytest.mark.parametrize("tier", [Tier.REVERSIBLE, Tier.COMPENSABLE])
+def test_a_tier_that_promises_undo_needs_a_compensation(tier: Tier) -> None:
+    assert "write compensate" in refused(tier=tier, args=Args)
+
+
+def test_an_irreversible_tool_says_what_a_person_can_do() -> None:
+    assert "write undo_note" in refused(tier=Tier.IRREVERSIBLE, args=Args)
+
+
+def test_a_name_is_taken_once() -> None:
+    message = refused(name="mail.search", tier=Tier.READ_ONLY, args=Args)
+    assert "choose another name" in message
+
+
+def test_a_tool_that_cannot_act_does_not_register() -> None:
+    class Silent:
+        pass
+
+    message = refused(cls=Silent, tier=Tier.READ_ONLY, args=Args)
+    assert "write describe" in message
+    assert "write commit" in message
+
+
+def test_the_revision_follows_tier_schema_and_declared_revision() -> None:
+    class Wider(Args):
+        other: str = ""
+
+    seen = set()
+    for tier, args, revision in [
+        (Tier.READ_ONLY, Args, 1),
+        (Tier.READ_ONLY, Args, 2),
+        (Tier.READ_ONLY, Wider, 1),
+    ]:
+        for _again in range(2):
+            registry.tool("test.bare", tier=tier, args=args, revision=revision)(Bare)
+            found = registry.get("test.bare")
+            assert found is not None
+            seen.add(found.revision)
+            registry.unregister("test.bare")
+    assert len(seen) == 3
+
+
+def test_bad_arguments_name_each_field_that_does_not_fit() -> None:
+    from_text = registry.get("email.send")
+    assert from_text is not None
+    with pytest.raises(registry.BadArguments) as caught:
+        from_text.parse('{"to": ["nobody"], "subject": "Hi"}')
+    assert [reason.partition(":")[0] for reason in caught.value.reasons] == ["to.0", "body"]
+    assert "email.send" in str(caught.value)
+
+
+@pytest.mark.parametrize("raw", ["", "{", "null", "[]", '{"to": ['])
+def test_a_torn_or_wrong_document_is_bad_arguments(raw: str) -> None:
+    """Case E14: half-received arguments never become a call."""
+    item = registry.get("mail.search")
+    assert item is not None
+    with pytest.raises(registry.BadArguments):
+        item.parse(raw)
