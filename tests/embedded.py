@@ -23,6 +23,8 @@ class TestServices:
         given = {
             name: os.environ[name] for name in ("DATABASE_URL", "REDIS_URL") & os.environ.keys()
         }
+        # Whitenoise warns of a static root that is not there, and warnings are errors here.
+        (self.folder.path / "staticfiles").mkdir(exist_ok=True)
         outside = isolated(os.environ)
         os.environ.clear()
         os.environ.update(outside, DATA_DIR=str(self.folder.path), **given)
