@@ -93,6 +93,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "agentruns.middleware.AdminContentSecurityPolicy",
     "django_htmx.middleware.HtmxMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "axes.middleware.AxesMiddleware",
@@ -152,6 +153,16 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 X_FRAME_OPTIONS = "DENY"
+
+# --- The admin's look -------------------------------------------------------------------------
+UNFOLD = {
+    "SITE_TITLE": SITE_NAME,
+    "SITE_HEADER": SITE_NAME,
+    "SITE_SYMBOL": "stop_circle",
+    "SITE_URL": "/",
+    "SHOW_BACK_BUTTON": True,
+    "SIDEBAR": {"show_search": True, "show_all_applications": False},
+}
 
 # --- Language, time, files --------------------------------------------------------------------
 LANGUAGE_CODE = "en"
