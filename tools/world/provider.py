@@ -86,18 +86,20 @@ class _Door:
             self._log(request, model, turn=-1).end("refused")
             return _refusal(400, str(error), error.param)
         log = self._log(request, model, history.turn)
-        return _Stream(self._generation(body, history), log)
+        run = request.headers.get(RUN_HEADER, "")
+        return _Stream(self._generation(body, history, run), log)
 
     def _log(self, request: Request, model: str, turn: int) -> RequestLog:
         run = request.headers.get(RUN_HEADER)
         return RequestLog(self.world_dir, scenario=model, turn=turn, run=run)
 
-    def _generation(self, body: dict[str, Any], history: History) -> "_Generation":
+    def _generation(self, body: dict[str, Any], history: History, run: str) -> "_Generation":
         scenario = self.script[body["model"]]
         options = body.get("stream_options") or {}
+        now = datetime.now().astimezone()
         return _Generation(
             scenario=scenario,
-            script=list(pieces(scenario, history, _offered(body), datetime.now().astimezone())),
+            script=list(pieces(scenario, history, _offered(body), now, run)),
             seconds_per_token=self.pace / scenario.pace,
             pace=self.pace,
             prompt_tokens=len(json.dumps(body["messages"])) // 4,

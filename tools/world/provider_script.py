@@ -17,6 +17,7 @@ from tools.world.scenarios import Call, Cut, Finish, Pause, Results, Say, Scenar
 
 WORD = re.compile(r"\s*\S+\s*")
 ARGS_PIECE = 12
+RUN_MARK = "@run"  # in a script: a short name of the run, so that two runs don't collide
 NOTHING_YET = "\n\nI have not done anything yet.\n\n"
 NOTHING_NEW = "\n\nNothing new has come back since I last wrote.\n\n"
 
@@ -57,21 +58,22 @@ Piece: TypeAlias = Text | CallStart | CallArgs | Pause | End
 
 
 def pieces(
-    scenario: Scenario, history: History, offered: tuple[str, ...], now: datetime
+    scenario: Scenario, history: History, offered: tuple[str, ...], now: datetime, run: str = ""
 ) -> Iterator[Piece]:
-    """What the model generates next; ends with exactly one End.
+    """What the model generates next; ends with exactly one End. `run` is the run's id.
 
     A model that is offered no tools calls none, and past a scenario's last turn there is no
     script: both times it reports what the history holds.
     """
     scripted = offered and history.turn < len(scenario.turns)
     turn = scenario.turns[history.turn] if scripted else (Results(),)
+    short = run[-4:].lower() or "draft"
     index = -1
     for position, step in enumerate(turn):
         following = turn[position + 1] if position + 1 < len(turn) else None
         match step:
             case Say(text):
-                yield from _words(text)
+                yield from _words(text.replace(RUN_MARK, short))
             case Results(new):
                 yield from _words(_report(history, new=new))
             case Pause():
@@ -80,6 +82,7 @@ def pieces(
                 index += 1
                 yield CallStart(index, f"call_{secrets.token_hex(12)}", _wire_name(tool, offered))
                 text = json.dumps(scenarios.dated(args, now), ensure_ascii=False)
+                text = text.replace(RUN_MARK, short)
                 yield from _arguments(index, text, following)
     yield _end(turn[-1], called=index >= 0)
 
