@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import django
 import environ
@@ -39,6 +40,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session")
+def scratch() -> Path:
+    """A folder of this test run. (Pytest's own is closed to the account that Postgres runs as.)"""
+    return services.folder.path
+
+
+@pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of a Chromium; without one its tests do not run, and fail where CI=true."""
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
@@ -48,10 +55,9 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="session")
-def stack() -> Iterator[Stack]:
+def stack(scratch: Path) -> Iterator[Stack]:
     """Web, workers, beat and the world, on data of their own; the model speaks quickly."""
-    data_dir = services.folder.path / "stack"
-    with Stack(data_dir, durable=False, env={"MODEL_PACE": "0.2"}) as running:
+    with Stack(scratch / "stack", durable=False, env={"MODEL_PACE": "0.2"}) as running:
         yield running
 
 

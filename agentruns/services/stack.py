@@ -197,6 +197,9 @@ class Stack:
             self._valkey = Valkey(self.data_dir, durable=self._durable)
             self._valkey.start()
             self.env["REDIS_URL"] = self._valkey.url()
+        for process in self._all().values():
+            process.on_start = lambda _name: self._describe()
+            process.on_give_up = self._on_give_up
 
     def _start_programs(self) -> None:
         for spec in programs(self.data_dir, self.env, **self._parts):

@@ -1,5 +1,6 @@
 """A data folder as awkward as people make them, and a wait with a deadline."""
 
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,14 +11,9 @@ DEADLINE = 20.0  # seconds
 
 
 @pytest.fixture
-def data_dir(tmp_path: Path) -> Path:
-    """An empty data folder with a space in its path."""
-    folder = tmp_path / "my data"
-    folder.mkdir()
-    # Servers that root starts as another account must be able to get here.
-    for parent in tmp_path.parents[:2]:
-        parent.chmod(0o711)
-    return folder
+def data_dir(scratch: Path) -> Path:
+    """An empty data folder with a space in its path, where also Postgres's own account may go."""
+    return Path(tempfile.mkdtemp(prefix="my data ", dir=scratch))
 
 
 @pytest.fixture
