@@ -1,0 +1,160 @@
+import pytest
+from django.contrib.auth.models import User
+
+from agentruns.errors import BadInput, NotAllowed, NotFound, WrongState
+from agentruns.models import Run, ToolCall
+from agentruns.protocol.lease import Fragment, take_lease
+from agentruns.protocol.start import start_run
+from agentruns.protocol.stop import request_stop
+from agentruns.protocol.turn import finish_turn
+from compensation import saga
+from compensation.models import Compensation, UndoRequest
+from review.services import decide
+from tests.acting import act, acted, call, fresh, mail, message, search, stopped, ticket
+from tests.compensation.conftest import in_world, step, undo_all
+from tests.tools.conftest import RunningWorld
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_nothing_is_undone_while_the_run_acts(owner: User, world: RunningWorld) -> None:
+    run = acted(owner, message())
+    assert run.status == "running"
+    with pytest.raises(WrongState, match="still at work"):
+        saga.request_undo(run.pk, by=owner, call_ids=[call(run).pk])
+    queued = start_run(owner=owner, agent=run.agent, goal="Later.", ring=False)
+    with pytest.raises(WrongState, match="still at work"):
+        saga.request_undo(queued.pk, by=owner, call_ids=[])
+
+
+def test_a_run_that_waits_can_be_undone_and_a_run_that_goes_on_cannot(
+    owner: User, reviewer: User, world: RunningWorld
+) -> None:
+    """The run is woken between the request and the attempt."""
+    run = acted(owner, message(), mail())
+    assert run.status == "suspended"
+    saga.request_undo(run.pk, by=owner, call_ids=[call(run, 1).pk])
+    decide(call(run, 2).pk, by=reviewer, verdict="approved", digest=call(run, 2).args_digest)
+    assert fresh(run).status == "running"
+    undo_all(run)
+    assert (step(run).state, step(run).reason) == ("failed", "run_acts")
+    assert in_world(world, run)[0].undone_at is None
+
+
+def test_only_what_landed_and_can_be_undone_is_planned(
+    owner: User, reviewer: User, world: RunningWorld
+) -> None:
+    run = acted(owner, search(), mail(), message())
+    decide(call(run, 2).pk, by=reviewer, verdict="approved", digest=call(run, 2).args_digest)
+    world.fault("chat", "drop_after")
+    act(run)
+    act(fresh(run))
+    request_stop(run.pk, by=owner)
+    for number, code in ((1, "not_needed"), (2, "impossible"), (3, "in_doubt")):
+        with pytest.raises(WrongState) as refused:
+            saga.request_undo(run.pk, by=owner, call_ids=[call(run, number).pk])
+        assert refused.value.data["reason"] == code
+    assert not UndoRequest.objects.exists()
+
+
+def test_a_call_in_doubt_is_never_undone_even_if_a_step_says_so(
+    owner: User, world: RunningWorld
+) -> None:
+    """A row that no service would write; the gate looks again before it acts."""
+    world.fault("chat", "drop_after")
+    run = stopped(owner, message())
+    assert call(run).state == "in_doubt"
+    request = UndoRequest.objects.create(run=run, requested_by=owner, created_at=run.created_at)
+    Compensation.objects.create(
+        request=request, call=call(run), position=1, created_at=run.created_at
+    )
+    undo_all(run)
+    assert (step(run).state, step(run).reason) == ("failed", "nothing_to_undo")
+    assert in_world(world, run)[0].undone_at is None
+
+
+def test_one_refused_call_keeps_the_whole_request_from_being_planned(
+    owner: User, world: RunningWorld
+) -> None:
+    run = stopped(owner, search(), ticket())
+    with pytest.raises(WrongState, match="nothing to undo"):
+        saga.request_undo(run.pk, by=owner, call_ids=[c.pk for c in run.calls.all()])
+    assert not Compensation.objects.exists()
+
+
+def test_nothing_picked_or_something_foreign_picked_is_bad_input(
+    owner: User, world: RunningWorld
+) -> None:
+    run, other = stopped(owner, ticket()), stopped(owner, message())
+    for picked in ([], ["call_nowhere"], [call(other).pk], ["\x00"]):
+        with pytest.raises(BadInput):
+            saga.request_undo(run.pk, by=owner, call_ids=picked)
+
+
+def test_only_the_owner_and_admins_may_undo(
+    owner: User, outsider: User, reviewer: User, admin: User, world: RunningWorld
+) -> None:
+    run = stopped(owner, ticket())
+    picked = [call(run).pk]
+    with pytest.raises(NotFound):
+        saga.request_undo(run.pk, by=outsider, call_ids=picked)
+    with pytest.raises(NotAllowed):
+        saga.request_undo(run.pk, by=reviewer, call_ids=picked)
+    with pytest.raises(NotFound):
+        saga.request_undo("run_nowhere", by=admin, call_ids=picked)
+    assert not UndoRequest.objects.exists()
+    assert saga.request_undo(run.pk, by=admin, call_ids=picked).requested_by == admin
+
+
+def test_a_right_taken_away_after_the_request_stops_the_undo(
+    owner: User, world: RunningWorld
+) -> None:
+    """Case D19, for undo: authority is read at every attempt."""
+    run = stopped(owner, ticket(), message())
+    saga.request_undo(run.pk, by=owner, call_ids=[c.pk for c in run.calls.all()])
+    saga.run_next(run.pk)
+    User.objects.filter(pk=owner.pk).update(is_active=False)
+    undo_all(run)
+    assert (step(run, 2).state, step(run, 1).state) == ("undone", "failed")
+    assert step(run, 1).why == "Whoever asked for this may no longer undo it."
+
+
+@pytest.mark.usefixtures("world")
+def test_the_tool_is_told_who_asked(
+    owner: User, admin: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = stopped(owner, message())
+    told = _listen(monkeypatch)
+    saga.request_undo(run.pk, by=admin, call_ids=[call(run).pk])
+    undo_all(run)
+    assert told == [("Ada", call(run).request_id)]
+
+
+def _listen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Have the chat tool tell whom it acts for, and under which key, before it acts."""
+    impl = type(saga.registry.get("chat.post_message").impl)
+    told: list[tuple[str, str]] = []
+    compensate = impl.compensate
+
+    def listening(self: object, ctx: object, receipt: object) -> object:
+        told.append((ctx.actor, ctx.request_id))
+        return compensate(self, ctx, receipt)
+
+    monkeypatch.setattr(impl, "compensate", listening)
+    return told
+
+
+def test_a_finished_run_can_be_undone_too(owner: User, world: RunningWorld) -> None:
+    run = acted(owner, ticket())
+    _finish(run)
+    saga.request_undo(run.pk, by=owner, call_ids=[call(run).pk])
+    undo_all(run)
+    assert ToolCall.objects.get(run=run).undo_state == "undone"
+
+
+def _finish(run: Run) -> None:
+    """A last turn that asks for nothing."""
+    lease = take_lease(run.pk, epoch=run.epoch)
+    assert lease is not None
+    assert finish_turn(lease, Fragment("Done."), "stop")
+    assert fresh(run).status == "completed"
