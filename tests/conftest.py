@@ -17,11 +17,15 @@ services = TestServices()
 os.environ["DJANGO_SETTINGS_MODULE"] = "agentruns.settings"
 django.setup()
 
+from django.conf import settings  # noqa: E402
 from django.contrib.auth.models import Group, User  # noqa: E402
 from django.db import connection  # noqa: E402
 
 from agentruns.rights import REVIEWERS  # noqa: E402
 from agentruns.services.stack import Stack  # noqa: E402
+
+# Slow on purpose elsewhere; here every test makes its people anew.
+settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 PASSWORD = "correct horse battery staple"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -44,7 +44,7 @@ def start_once(
     if kept.answer is None:
         run = _run_of(kept, owner=owner, agent=agent, goal=goal)
         # Whoever comes first decides; all read what is kept.
-        IdempotencyKey.objects.filter(pk=kept.pk, answer=None).update(answer=answer_of(run))
+        IdempotencyKey.objects.filter(pk=kept.pk, answer__isnull=True).update(answer=answer_of(run))
         kept.refresh_from_db()
     assert kept.answer is not None
     return kept.answer

@@ -24,7 +24,7 @@ class LimitedJSONParser(JSONParser):
         limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         body = stream.read(limit + 1)
         if len(body) > limit:
-            raise BodyTooLarge(limit=limit)
+            raise BodyTooLarge()
         try:
             return super().parse(BytesIO(body), media_type, parser_context)
         except RecursionError as error:

@@ -4,6 +4,7 @@ The one place where exceptions become HTTP: ours, Django's, and the REST framewo
 """
 
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from typing import Any
 
 import structlog
@@ -117,7 +118,7 @@ def _problem_of_framework(error: exceptions.APIException) -> dict[str, Any]:
         title, errors = str(BadInput.sentence), list(_flat(error.get_full_details()))
         detail = errors[0]["message"] if errors else title
     else:
-        title, errors, detail = str(error.default_detail), [], str(error.detail)
+        title, errors, detail = HTTPStatus(error.status_code).phrase, [], str(error.detail)
     body: dict[str, Any] = {
         "type": TYPE + code,
         "title": title,
