@@ -21,9 +21,10 @@ from agentruns.doorbell import driver_group, run_group
 from agentruns.models import Run
 from agentruns.planner.history import messages_of, tool_name, tools_of
 from agentruns.planner.providers import model_of
-from agentruns.planner.stream import Answer, AnswerEnded, CallWritten, TextDelta
+from agentruns.planner.stream import Answer, AnswerEnded, CallDelta, CallWritten, TextDelta
 from agentruns.protocol.lease import Fragment, Lease, give_back_lease, is_ours, renew_lease
 from agentruns.protocol.turn import Proposal, break_turn, finish_turn, propose_call
+from agentruns.queries import tokens_of
 
 PUBLISH_EVERY = 0.05  # seconds
 KEEP_EVERY = 0.3  # seconds: how much text a killed worker can lose
@@ -34,14 +35,14 @@ log = structlog.get_logger(__name__)
 
 
 class Driver:
-    """One turn of one run. Lives in one event loop."""
+    """One turn of one run. Lives in one event loop. `earlier`: the run's tokens before it."""
 
-    def __init__(self, lease: Lease, answer: Answer) -> None:
+    def __init__(self, lease: Lease, answer: Answer, *, earlier: int) -> None:
         self.lease = lease
         self.answer = answer
+        self.earlier = earlier
         self.fragment = Fragment()
         self.kept = 0  # characters that the database has
-        self.tokens = 0
         self.heard_at = 0.0
         self.is_stopped = False
         self.is_silent = False
@@ -74,15 +75,18 @@ class Driver:
             self.heard_at = asyncio.get_running_loop().time()
             match event:
                 case TextDelta(text):
-                    self.fragment = replace(self.fragment, text=self.fragment.text + text)
-                    await self._count_token()
+                    await self._take_token(text)
+                case CallDelta():
+                    await self._take_token("")
                 case CallWritten(is_whole=True):
                     await self._propose(event)
                 case CallWritten():
                     last = event
                 case AnswerEnded() as ended:
+                    # What we counted ourselves stands in for a provider that does not say.
+                    tokens_out = ended.tokens_out or self.fragment.tokens_out
                     self.fragment = replace(
-                        self.fragment, tokens_in=ended.tokens_in, tokens_out=ended.tokens_out
+                        self.fragment, tokens_in=ended.tokens_in, tokens_out=tokens_out
                     )
                     return ended, last
         raise AssertionError("an answer has an end")
@@ -112,12 +116,13 @@ class Driver:
         if not self.is_stopped and await _in_thread(propose_call, self.lease, proposal) is None:
             await self.stop()
 
-    async def _count_token(self) -> None:
-        self.tokens += 1
+    async def _take_token(self, text: str) -> None:
+        """A token of prose, or (no text) of a call."""
+        written = self.fragment.tokens_out + 1
+        self.fragment = replace(self.fragment, text=self.fragment.text + text, tokens_out=written)
         if pausepoints.is_on():
-            await asyncio.to_thread(
-                pausepoints.reach, self.lease.run_id, f"token:{self.lease.turn}:{self.tokens}"
-            )
+            point = f"token:{self.earlier + written}"
+            await asyncio.to_thread(pausepoints.reach, self.lease.run_id, point)
 
     async def _hear_doorbell(self) -> None:
         """Listen for Stop; then ask the database whether it is true."""
@@ -165,19 +170,20 @@ class Driver:
 
 async def drive_turn(lease: Lease) -> None:
     """Stream the leased turn. Every end of it is on record when this returns."""
-    run, messages, tools = await _in_thread(_brief, lease.run_id)
+    run, messages, tools, earlier = await _in_thread(_brief, lease.run_id)
     try:
         model = model_of(run.agent.model)
     except (UserError, ValueError, ImportError) as error:
         await _in_thread(break_turn, lease, Fragment(), "model_unknown", str(error))
         return
     async with model:
-        await Driver(lease, Answer(model, messages, tools, lease.run_id)).drive()
+        answer = Answer(model, messages, tools, lease.run_id)
+        await Driver(lease, answer, earlier=earlier).drive()
 
 
-def _brief(run_id: str) -> tuple[Run, list[Any], list[Any]]:
+def _brief(run_id: str) -> tuple[Run, list[Any], list[Any], int]:
     run = Run.objects.select_related("agent").get(pk=run_id)
-    return run, messages_of(run), tools_of(run)
+    return run, messages_of(run), tools_of(run), tokens_of(run)
 
 
 def _is_still_ours(lease: Lease) -> bool:

@@ -1,4 +1,4 @@
-"""One streamed answer of a model, as three kinds of events, and a way to cut it off.
+"""One streamed answer of a model, as a few kinds of events, and a way to cut it off.
 
 Guarantees that `stop` closes the provider's connection at once, also before the first token, and
 that a call is only reported whole if the model went on after it or the answer ended cleanly.
@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
     TextPart,
     TextPartDelta,
     ToolCallPart,
+    ToolCallPartDelta,
 )
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
@@ -29,6 +30,11 @@ from pydantic_ai.tools import ToolDefinition
 @dataclass(frozen=True)
 class TextDelta:
     text: str
+
+
+@dataclass(frozen=True)
+class CallDelta:
+    """A piece of a call that is being written. Nothing to act on: half a call is none."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class AnswerEnded:
         return self.state == "complete" and self.finish_reason in ("stop", "tool_call")
 
 
-Event = TextDelta | CallWritten | AnswerEnded
+Event = TextDelta | CallDelta | CallWritten | AnswerEnded
 
 
 class Answer:
@@ -133,6 +139,8 @@ def _translate(event: ModelResponseStreamEvent) -> Event | None:
             return TextDelta(text)
         case PartDeltaEvent(delta=TextPartDelta(content_delta=text)) if text:
             return TextDelta(text)
+        case PartStartEvent(part=ToolCallPart()) | PartDeltaEvent(delta=ToolCallPartDelta()):
+            return CallDelta()
         case PartEndEvent(part=ToolCallPart() as part, next_part_kind=following):
             # The raw text: the parsing helpers turn broken JSON into a valid object.
             raw = part.args if isinstance(part.args, str) else json.dumps(part.args or {})
