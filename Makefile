@@ -40,7 +40,7 @@ check: .venv/dev.stamp
 	$(PY) -m mypy
 	$(BIN)/python -c "from importlinter.cli import lint_imports_command as run; run()"
 	$(MANAGE) check
-	$(MANAGE) makemigrations --check --dry-run
+	$(PY) -m agentruns.services.with_postgres makemigrations --check --dry-run
 	$(PY) -m djlint --quiet --check --lint templates
 	$(MANAGE) spectacular --validate --file .venv/openapi.yaml
 	diff docs/openapi.yaml .venv/openapi.yaml

@@ -61,7 +61,6 @@ def programs(
             "-l",
             "WARNING",
         ]
-        Path(schedule).parent.mkdir(parents=True, exist_ok=True)
     return [
         Spec(name=name, argv=argv, env=env, cwd=BASE_DIR, log=data_dir / "logs" / f"{name}.log")
         for name, argv in commands.items()

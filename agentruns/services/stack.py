@@ -27,6 +27,8 @@ from agentruns.services.valkey import Valkey
 
 DATABASE = "agentruns"
 USUAL_PORTS = dict(zip(WORLD_PORTS, (8801, 8802, 8803), strict=True))
+# Nobody else's business. (Postgres makes its own: it may run as another account.)
+FOLDERS = ("beat", "logs", "pause", "staticfiles", "valkey", "world")
 READY_TIMEOUT = 120.0  # seconds
 GRACE = 5.0  # seconds that the programs have to end by themselves
 
@@ -97,7 +99,8 @@ class Stack:
 
     def start(self) -> None:
         """Start all of it; raise ServiceError, with nothing left running, if that fails."""
-        self.data_dir.mkdir(parents=True, exist_ok=True)
+        for name in FOLDERS:
+            (self.data_dir / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self._lock.acquire():
             at = discover.running_services(self.data_dir).get("base_url", "starting or ending")
             raise AlreadyUp(f"agentruns is up on {self.data_dir} already ({at}).", at=at)
@@ -105,7 +108,6 @@ class Stack:
             end_leftovers(self.data_dir)
             self._choose_ports()
             self._start_servers()
-            (self.data_dir / "staticfiles").mkdir(exist_ok=True)
             self.manage("prepare")
             self._start_programs()
             self._wait_until_ready()
@@ -130,6 +132,7 @@ class Stack:
             if server is not None:
                 server.stop()
         self._valkey = self._postgres = None
+        end_leftovers(self.data_dir)  # a start that was broken off may not know of all
         self._lock.release()
 
     def restart(self, name: str) -> None:

@@ -1,8 +1,9 @@
+import socket
 from pathlib import Path
 
-import pytest
 import redis
 
+from agentruns.services.ports import LOOPBACK
 from agentruns.services.valkey import Valkey
 
 
@@ -22,8 +23,9 @@ def test_other_users_of_the_machine_are_kept_out(data_dir: Path) -> None:
     server = Valkey(data_dir, durable=False)
     server.start()
     port = int(server.url().rpartition(":")[2].partition("/")[0])
-    with redis.Redis(port=port) as stranger, pytest.raises(redis.AuthenticationError):
-        stranger.ping()
+    with socket.create_connection((LOOPBACK, port)) as stranger, stranger.makefile("rb") as answer:
+        stranger.sendall(b"PING\r\n")
+        assert answer.readline().startswith(b"-NOAUTH")
     server.stop()
 
 
