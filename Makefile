@@ -12,7 +12,8 @@ UV := $(BIN)/uv
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help up test check fmt drill lock clean
+.PHONY: help up test check fmt drill lock clean check-style check-types check-layers \
+	check-django check-templates check-api check-tools
 .DEFAULT_GOAL := help
 
 help:
@@ -34,16 +35,31 @@ test: .venv/dev.stamp
 drill: .venv/run.stamp
 	@exec $(MANAGE) drill $(ARGS)
 
-check: .venv/dev.stamp
+# `make -k check` goes on after a failure and shows them all.
+check: check-style check-types check-layers check-django check-templates check-api check-tools
+
+check-style: .venv/dev.stamp
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
+
+check-types: .venv/dev.stamp
 	$(PY) -m mypy
-	$(BIN)/python -c "from importlinter.cli import lint_imports_command as run; run()"
+
+check-layers: .venv/dev.stamp
+	$(PY) -c "from importlinter.cli import lint_imports_command as run; run()"
+
+check-django: .venv/dev.stamp
 	$(MANAGE) check
 	$(PY) -m agentruns.services.with_postgres makemigrations --check --dry-run
+
+check-templates: .venv/dev.stamp
 	$(PY) -m djlint --quiet --check --lint templates
-	$(MANAGE) spectacular --validate --file .venv/openapi.yaml
+
+check-api: .venv/dev.stamp
+	$(MANAGE) spectacular --validate --fail-on-warn --file .venv/openapi.yaml
 	diff docs/openapi.yaml .venv/openapi.yaml
+
+check-tools: .venv/dev.stamp
 	$(MANAGE) audit_tools
 
 fmt: .venv/dev.stamp

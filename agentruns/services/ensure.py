@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand
 
 from agentruns.services.discover import running_services
 from agentruns.services.errors import ServiceError
+from agentruns.services.postgres import require_postgres
 from agentruns.services.programs import BASE_DIR, MANAGE
 from agentruns.services.scratch import ScratchFolder
 from agentruns.services.stack import Stack
@@ -32,10 +33,13 @@ class ServicesCommand(BaseCommand):
     requires_system_checks: list[str] = []
 
     def run_from_argv(self, argv: list[str]) -> None:
-        if not {"-h", "--help", "--version"}.isdisjoint(argv) or _is_served():
-            super().run_from_argv(argv)
-        else:
+        try:
+            is_served = not {"-h", "--help"}.isdisjoint(argv) or _is_served()
+        except ServiceError as error:
+            sys.exit(str(error))
+        if not is_served:
             sys.exit(run_with_services(argv[1:], whole=self.needs_workers))
+        super().run_from_argv(argv)
 
 
 def run_with_services(arguments: Sequence[str], *, whole: bool = True) -> int:
@@ -72,8 +76,14 @@ def run_with_services(arguments: Sequence[str], *, whole: bool = True) -> int:
 
 
 def _is_served() -> bool:
-    """Whether the settings of this process point at services that somebody else keeps up."""
-    return bool(os.environ.get("DATABASE_URL") or running_services(settings.DATA_DIR))
+    """Whether the settings of this process point at services that somebody else keeps up.
+
+    A database that was named but does not answer is an error: another one would be another answer.
+    """
+    if named := os.environ.get("DATABASE_URL"):
+        require_postgres(named)
+        return True
+    return bool(running_services(settings.DATA_DIR))
 
 
 def _own_data() -> Path | None:

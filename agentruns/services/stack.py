@@ -13,14 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import psycopg
 import redis
 
 from agentruns.services import discover
 from agentruns.services.environment import isolated
 from agentruns.services.errors import AlreadyUp, PortInUse, ServiceError
 from agentruns.services.ports import LOOPBACK, free_ports, is_free, kept_ports
-from agentruns.services.postgres import Postgres
+from agentruns.services.postgres import Postgres, require_postgres
 from agentruns.services.processes import MARK, Process, end_leftovers
 from agentruns.services.programs import BASE_DIR, MANAGE, WORLD_PORTS, programs, readiness
 from agentruns.services.valkey import Valkey
@@ -189,7 +188,7 @@ class Stack:
 
     def _start_servers(self) -> None:
         if "DATABASE_URL" in self.env:
-            _require_postgres(self.env["DATABASE_URL"])
+            require_postgres(self.env["DATABASE_URL"])
         else:
             self._postgres = Postgres(self.data_dir, durable=self._durable)
             self._postgres.start()
@@ -251,13 +250,6 @@ class Stack:
             "pids": self.pids,
             "ready_at": ready_at.isoformat(),
         }
-
-
-def _require_postgres(url: str) -> None:
-    try:
-        psycopg.connect(url, connect_timeout=3).close()
-    except psycopg.Error as error:
-        raise ServiceError(f"The database of DATABASE_URL does not answer: {error}") from error
 
 
 def _require_redis(url: str) -> None:

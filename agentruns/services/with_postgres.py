@@ -1,6 +1,6 @@
 """Run a manage.py command on an empty Postgres that is gone afterwards.
 
-    python -m agentruns.services.with_postgres makemigrations --check
+python -m agentruns.services.with_postgres makemigrations --check
 """
 
 import os
