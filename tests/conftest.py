@@ -23,6 +23,7 @@ from django.db import connection  # noqa: E402
 
 from agentruns.rights import REVIEWERS  # noqa: E402
 from agentruns.services.stack import Stack  # noqa: E402
+from agentruns.verify import Scope, verify  # noqa: E402
 
 # Slow on purpose elsewhere; here every test makes its people anew.
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -105,3 +106,17 @@ def reviewer(db: None) -> User:
 def admin(db: None) -> User:
     """Tags tools and sets policy."""
     return User.objects.create_superuser("admin", password=PASSWORD, first_name="Ada")
+
+
+@pytest.fixture(autouse=True)
+def _ledger_is_true(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After every test that made a run, the ledger keeps what the protocol promises."""
+    marker = request.node.get_closest_marker("django_db")
+    is_ours = "transactional_db" in request.fixturenames or (
+        marker is not None and marker.kwargs.get("transaction")
+    )
+    if is_ours:
+        request.getfixturevalue("transactional_db")  # set up first, so it empties the tables last
+    yield
+    if is_ours and not request.node.get_closest_marker("breaks_ledger"):
+        assert [each for result in verify(Scope()) for each in result.breaches] == []

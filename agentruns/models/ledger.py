@@ -22,7 +22,7 @@ CHAIN_FUNC = f"""
     NEW.hash := {HASH.format(row="NEW")};
     UPDATE agentruns_run SET ledger_seq = NEW.seq, ledger_head = NEW.hash WHERE id = NEW.run_id;
     RETURN NEW;
-"""
+"""  # noqa: S608  (constants)
 
 
 class LedgerEvent(models.Model):

@@ -12,6 +12,15 @@ from tools.world.journal import Journal
 
 Entry = dict[str, Any]
 
+# The tools whose effects these servers record.
+RECORDED = (
+    "email.send",
+    "calendar.create_event",
+    "git.open_draft",
+    "chat.post_message",
+    "tickets.create",
+)
+
 
 @dataclass(frozen=True)
 class Effect:

@@ -1,0 +1,81 @@
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from agentruns.services.ensure import ServicesCommand
+from agentruns.verify import Result, Scope, verify
+
+
+class Command(ServicesCommand):
+    help = (
+        "Check the invariants of the stop protocol over the database, and over the record of "
+        "the demo world where there is one. Exits 1 if any of them is broken."
+    )
+    needs_workers = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", help="print JSON")
+        parser.add_argument(
+            "--since",
+            metavar="TIME",
+            help="only what began since (ISO 8601, UTC if it says no zone)",
+        )
+        parser.add_argument(
+            "--world",
+            metavar="FOLDER",
+            help="the world's folder (default: WORLD_DIR, if it exists)",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        scope = Scope(since=_moment(options["since"]), world_dir=_folder(options["world"]))
+        results = verify(scope)
+        if options["json"]:
+            report = [_as_data(result) for result in results]
+            self.stdout.write(json.dumps(report, indent=2, ensure_ascii=False))
+        else:
+            self._print(results, scope)
+        broken = sum(len(result.breaches) for result in results)
+        if broken:
+            raise CommandError(f"{broken} found that should not be.")
+
+    def _print(self, results: list[Result], scope: Scope) -> None:
+        self.stdout.write(f"world: {scope.world_dir or 'none, so I2 and I3 look at nothing'}")
+        width = max(len(result.invariant.title) for result in results)
+        for result in results:
+            rule, found = result.invariant, len(result.breaches)
+            title = rule.title.ljust(width)
+            mark = "✕" if found else "✓"
+            self.stdout.write(f"{mark} {rule.code:<4}{title}  {result.checked:>8} checked")
+            for breach in result.breaches:
+                self.stdout.write(f"      {breach.run_id or '-'}: {breach.what}")
+
+
+def _as_data(result: Result) -> dict[str, Any]:
+    return {
+        "code": result.invariant.code,
+        "title": result.invariant.title,
+        "checked": result.checked,
+        "breaches": [{"run_id": each.run_id, "what": each.what} for each in result.breaches],
+    }
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise CommandError(f"--since: “{text}” is not a time, such as 2026-11-29T15:00.") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _folder(given: str | None) -> Path | None:
+    if given is None:
+        return settings.WORLD_DIR if settings.WORLD_DIR.is_dir() else None
+    if not Path(given).is_dir():
+        raise CommandError(f"--world: there is no folder {given}.")
+    return Path(given)
