@@ -7,7 +7,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 
-from agentruns.admin import ReadOnlyAdmin, badge
+from agentruns.admin.base import ReadOnlyAdmin
+from agentruns.admin.columns import badge, moment, run_link
 from agentruns.errors import AgentrunsError
 from compensation import saga
 from compensation.models import Compensation
@@ -17,9 +18,11 @@ from compensation.states import COMPENSATION
 @admin.register(Compensation)
 class CompensationAdmin(ReadOnlyAdmin):
     state_badge = badge(COMPENSATION)
-    list_display = ["summary", "state_badge", "attempts", "requester", "run", "created_at"]
+    run_link = run_link("call.run")
+    created = moment("created_at", _("asked for"))
+    list_display = ["summary", "state_badge", "attempts", "requester", "run_link", "created"]
     list_filter = ["state", "reason", "call__tool"]
-    list_select_related = ["call", "request__requested_by"]
+    list_select_related = ["call__run", "request__requested_by"]
     search_fields = ["id", "call__id", "call__run__id", "request__requested_by__username"]
     date_hierarchy = "created_at"
     actions = ["try_again"]
@@ -31,10 +34,6 @@ class CompensationAdmin(ReadOnlyAdmin):
     @display(description=_("asked for by"), ordering="request__requested_by")
     def requester(self, step: Compensation) -> str:
         return step.request.requested_by.get_username()
-
-    @display(description=_("run"), ordering="call__run")
-    def run(self, step: Compensation) -> str:
-        return step.call.run_id
 
     def has_try_again_permission(self, request: HttpRequest) -> bool:
         """Whether the person may undo this very call is for the saga to say."""

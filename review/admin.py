@@ -4,15 +4,18 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from agentruns.admin import ReadOnlyAdmin
+from agentruns.admin.base import ReadOnlyAdmin
+from agentruns.admin.columns import moment, run_link
 from review.models import Approval
 
 
 @admin.register(Approval)
 class ApprovalAdmin(ReadOnlyAdmin):
-    list_display = ["summary", "decision", "decided_by", "decided_at", "call", "reason"]
+    run_link = run_link("call.run")
+    decided = moment("decided_at", _("decided"))
+    list_display = ["summary", "decision", "decided_by", "decided", "run_link", "reason"]
     list_filter = ["verdict", "call__tool"]
-    list_select_related = ["call", "decided_by"]
+    list_select_related = ["call__run", "decided_by"]
     search_fields = ["summary", "call__id", "call__run__id", "decided_by__username"]
     date_hierarchy = "decided_at"
 

@@ -1,7 +1,7 @@
 """The admin of the core: agents to edit, the ledger to read, people to manage."""
 
 from agentruns.admin.agents import AgentAdmin
-from agentruns.admin.base import ReadOnlyAdmin, badge
+from agentruns.admin.base import ReadOnlyAdmin
 from agentruns.admin.people import GroupAdmin, UserAdmin
 from agentruns.admin.runs import (
     GrantAdmin,
@@ -23,5 +23,4 @@ __all__ = [
     "StopRequestAdmin",
     "ToolCallAdmin",
     "UserAdmin",
-    "badge",
 ]

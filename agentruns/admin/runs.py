@@ -4,7 +4,8 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from agentruns.admin.base import ReadOnlyAdmin, badge
+from agentruns.admin.base import ReadOnlyAdmin
+from agentruns.admin.columns import badge, moment, run_link
 from agentruns.models import Grant, LedgerEvent, Output, Run, StopRequest, ToolCall
 from agentruns.states import CALL, OUTPUT, RUN
 
@@ -12,7 +13,8 @@ from agentruns.states import CALL, OUTPUT, RUN
 @admin.register(Run)
 class RunAdmin(ReadOnlyAdmin):
     status_badge = badge(RUN)
-    list_display = ["id", "status_badge", "agent", "owner", "epoch", "turn", "created_at"]
+    created = moment("created_at", _("created"))
+    list_display = ["id", "status_badge", "agent", "owner", "epoch", "turn", "created"]
     list_filter = ["status", "agent"]
     list_select_related = ["agent", "owner"]
     search_fields = ["id", "goal", "owner__username"]
@@ -22,23 +24,32 @@ class RunAdmin(ReadOnlyAdmin):
 @admin.register(ToolCall)
 class ToolCallAdmin(ReadOnlyAdmin):
     state_badge = badge(CALL)
-    list_display = ["summary", "state_badge", "tool", "tier", "reason", "run", "proposed_at"]
+    run_link = run_link()
+    proposed = moment("proposed_at", _("proposed"))
+    list_display = ["summary", "state_badge", "tool", "tier", "reason", "run_link", "proposed"]
     list_filter = ["state", "tier", "undo_state", "tool"]
     list_select_related = ["run"]
     search_fields = ["id", "run__id", "request_id", "tool", "summary"]
     date_hierarchy = "proposed_at"
+    ordering = ["-proposed_at"]
 
 
 @admin.register(LedgerEvent)
 class LedgerEventAdmin(ReadOnlyAdmin):
     """Append-only and chained: each event's hash covers the one before it."""
 
-    list_display = ["kind", "seq", "run", "at", "actor", "call", "short_hash"]
+    run_link = run_link()
+    recorded = moment("at", _("at"))
+    list_display = ["kind", "run_link", "seq", "recorded", "actor", "about", "short_hash"]
     list_filter = ["kind"]
     list_select_related = ["run", "call"]
     search_fields = ["run__id", "call__id", "kind", "actor", "hash"]
     date_hierarchy = "at"
     ordering = ["-at", "-seq"]
+
+    @display(description=_("call"))
+    def about(self, event: LedgerEvent) -> str:
+        return event.call.summary if event.call else "–"
 
     @display(description=_("hash"), ordering="hash")
     def short_hash(self, event: LedgerEvent) -> str:
@@ -48,7 +59,9 @@ class LedgerEventAdmin(ReadOnlyAdmin):
 @admin.register(Output)
 class OutputAdmin(ReadOnlyAdmin):
     status_badge = badge(OUTPUT)
-    list_display = ["__str__", "status_badge", "offset", "tokens_out", "finish_reason", "ended_at"]
+    run_link = run_link()
+    ended = moment("ended_at", _("ended"))
+    list_display = ["turn", "run_link", "status_badge", "offset", "tokens_out", "ended"]
     list_filter = ["status", "finish_reason"]
     list_select_related = ["run"]
     search_fields = ["run__id"]
@@ -56,7 +69,9 @@ class OutputAdmin(ReadOnlyAdmin):
 
 @admin.register(Grant)
 class GrantAdmin(ReadOnlyAdmin):
-    list_display = ["run", "issued_by", "issued_at", "revoked_at"]
+    issued = moment("issued_at", _("issued"))
+    revoked = moment("revoked_at", _("revoked"))
+    list_display = ["run", "issued_by", "issued", "revoked"]
     list_filter = [("revoked_at", admin.EmptyFieldListFilter)]
     list_select_related = ["run", "issued_by"]
     search_fields = ["run__id", "issued_by__username"]
