@@ -158,10 +158,13 @@ X_FRAME_OPTIONS = "DENY"
 UNFOLD = {
     "SITE_TITLE": SITE_NAME,
     "SITE_HEADER": SITE_NAME,
-    "SITE_SYMBOL": "stop_circle",
+    "SITE_ICON": "agentruns.admin.navigation.icon",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": "agentruns.admin.navigation.icon"}
+    ],
     "SITE_URL": "/",
     "SHOW_BACK_BUTTON": True,
-    "SIDEBAR": {"show_search": True, "show_all_applications": False},
+    "SIDEBAR": {"show_search": True, "navigation": "agentruns.admin.navigation.sidebar"},
 }
 
 # --- Language, time, files --------------------------------------------------------------------
