@@ -46,9 +46,11 @@ class Up:
 
     def manage(self, *arguments: str) -> str:
         command = [*MANAGE, *arguments]
-        return subprocess.run(
-            command, env=self.env, cwd=BASE_DIR, capture_output=True, text=True, check=True
-        ).stdout
+        done = subprocess.run(
+            command, env=self.env, cwd=BASE_DIR, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def alive(self) -> list[str]:
         """The processes of this data folder."""
