@@ -6,6 +6,7 @@ makes whoever reaches that point write `<point>.reached` (its process id) and wa
 is gone; `<point>.watch` only has it written. Every wait has a deadline.
 """
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -29,18 +30,22 @@ def is_on() -> bool:
     return handler is not None
 
 
+def file_of(folder: Path, run_id: str, point: str, what: str) -> Path:
+    """The file of a point; `what` is hold, watch or reached."""
+    return folder / run_id / f"{point.replace(':', '_')}.{what}"
+
+
 def file_handler(folder: Path) -> Handler:
     """The handler that a drill steers by files in `folder`."""
 
     def at_point(run_id: str, point: str) -> None:
-        name = folder / run_id / point.replace(":", "_")
-        hold, watch = name.with_suffix(".hold"), name.with_suffix(".watch")
-        if not (hold.exists() or watch.exists()):
+        hold = file_of(folder, run_id, point, "hold")
+        if not (hold.exists() or file_of(folder, run_id, point, "watch").exists()):
             return
-        reached = name.with_suffix(".reached")
-        partial = reached.with_suffix(f".{os.getpid()}.partial")
-        partial.write_text(str(os.getpid()))
-        partial.rename(reached)
+        partial = file_of(folder, run_id, point, f"{os.getpid()}.partial")
+        with contextlib.suppress(OSError):  # the drill has just cleared its files away
+            partial.write_text(str(os.getpid()))
+            partial.rename(file_of(folder, run_id, point, "reached"))
         deadline = time.monotonic() + HOLD_LIMIT
         while hold.exists() and time.monotonic() < deadline:
             time.sleep(0.002)

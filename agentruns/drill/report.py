@@ -1,0 +1,171 @@
+"""What a drill found out: the ledger, the world and the provider, each by its own record."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from agentruns.drill.play import Plan, Played
+from agentruns.models import LedgerEvent, Output, Run, StopRequest, ToolCall
+from agentruns.queries import inventory, milliseconds
+from agentruns.states import GROUPS
+from agentruns.verify import Scope, verify
+from tools.world.provider_record import ModelRequest, model_requests
+from tools.world.record import Effect, effects
+
+Data = dict[str, Any]
+LATE = timedelta(milliseconds=250)  # a token later than this after Stop is one too many
+
+
+def report_of(plan: Plan, played: Played) -> Data:
+    """The report, ready for JSON. `passed` is the verdict: see `has_passed`."""
+    run = Run.objects.get(pk=played.run_id)
+    calls = {call.request_id: call for call in ToolCall.objects.filter(run=run)}
+    stop = played.stop if _was_in_time(played.stop) else None
+    there = _effects_of(run, calls)
+    requests = [each for each in model_requests(settings.WORLD_DIR) if each.run == run.pk]
+    groups = inventory(run)
+    breaches = [*_breaches(run), *_orphans(run)]
+    return {
+        "run_id": run.pk,
+        "scenario": plan.scenario,
+        "stop_at": plan.stop_at.text,
+        "status": run.status,
+        "is_settled": played.is_settled,
+        "stop": _stop(played, requests),
+        "kill": _kill(plan, played, run),
+        "groups": {name: groups[name] for name in GROUPS},
+        "world": _world(there, calls),
+        "tokens": _tokens(run, requests, stop),
+        "leaked": [*_leaks_by_ledger(run, stop), *_leaks_by_world(there, calls, stop)],
+        "breaches": breaches,
+        "agreement": not breaches,
+    }
+
+
+def has_passed(report: Data) -> bool:
+    """Ledger and world agree, nothing leaked, and the run came to rest."""
+    return report["agreement"] and not report["leaked"] and report["is_settled"]
+
+
+def _was_in_time(stop: StopRequest | None) -> bool:
+    return stop is not None and stop.won_by == StopRequest.WonBy.STOP
+
+
+def _effects_of(run: Run, calls: dict[str, ToolCall]) -> list[Effect]:
+    return [each for each in effects(settings.WORLD_DIR) if each.request_id in calls]
+
+
+def _breaches(run: Run) -> list[Data]:
+    """Every invariant that this run breaks, its effects in the world included."""
+    scope = Scope(world_dir=settings.WORLD_DIR, run_ids=(run.pk,))
+    return [
+        {"invariant": result.invariant.code, "what": breach.what}
+        for result in verify(scope)
+        for breach in result.breaches
+    ]
+
+
+def _orphans(run: Run) -> Iterator[Data]:
+    """Effects since the run began that are on no record at all: they may be this run's."""
+    since = [each for each in effects(settings.WORLD_DIR) if each.at >= run.created_at]
+    keys = [each.request_id for each in since]
+    known = set(ToolCall.objects.filter(request_id__in=keys).values_list("request_id", flat=True))
+    for each in since:
+        # A key of ours; anybody may use the demo world's servers by hand.
+        if each.request_id.startswith("req_") and each.request_id not in known:
+            what = f"{each.tool} {each.request_id} is in the world, and on no record"
+            yield {"invariant": "I2", "what": what}
+
+
+def _stop(played: Played, requests: list[ModelRequest]) -> Data | None:
+    stop = played.stop
+    if stop is None:
+        return None
+    cut = [each.ended_at for each in requests if each.end == "closed_by_client" and each.ended_at]
+    closed = [at for at in cut if at >= stop.requested_at]
+    return {
+        "epoch": stop.epoch,
+        "won_by": stop.won_by,
+        "requested_at": stop.requested_at.isoformat(),
+        "answer_ms": round(played.answer_ms or 0.0, 3),
+        "no_new_effect_ms": milliseconds(stop.requested_at, stop.no_new_effect_at),
+        "generation_closed_ms": milliseconds(stop.requested_at, closed[0]) if closed else None,
+        "safe_stop_ms": milliseconds(stop.requested_at, stop.settled_at),
+    }
+
+
+def _kill(plan: Plan, played: Played, run: Run) -> Data | None:
+    """Who was killed, and how the calls that this left in doubt were resolved."""
+    if plan.kill_at is None:
+        return None
+    doubted = LedgerEvent.objects.filter(run=run, kind="call.in_doubt")
+    calls = ToolCall.objects.filter(pk__in=doubted.values("call")).order_by("number")
+    return {
+        "at": plan.kill_at.text,
+        "pid": played.killed_pid,
+        "in_doubt": [
+            {"id": call.pk, "tool": call.tool, "found": _found(call), "state": call.state}
+            for call in calls
+        ],
+    }
+
+
+def _found(call: ToolCall) -> str | None:
+    """What the last look-up said: Receipt, NotLanded, Unknown; None if there was none."""
+    last = LedgerEvent.objects.filter(call=call, kind="call.looked_up").order_by("-seq").first()
+    return last.data["found"] if last else None
+
+
+def _world(there: list[Effect], calls: dict[str, ToolCall]) -> Data:
+    """Per tool, each effect as the world recorded it, and whose it is."""
+    found: dict[str, list[Data]] = defaultdict(list)
+    for effect in there:
+        call = calls[effect.request_id]
+        found[effect.tool].append(
+            {"call": call.pk, "at": effect.at.isoformat(), "what": effect.data}
+        )
+    return dict(found)
+
+
+def _tokens(run: Run, requests: list[ModelRequest], stop: StopRequest | None) -> Data:
+    """`shown`: of prose, as the ledger kept it. The rest counts what the provider generated."""
+    texts = Output.objects.filter(run=run).values_list("text", flat=True)
+    return {
+        "shown": sum(len(text.split()) for text in texts),
+        "generated": sum(len(each.token_times) for each in requests),
+        "after_stop": _after(requests, stop.requested_at) if stop else 0,
+        "after_stop_250ms": _after(requests, stop.requested_at + LATE) if stop else 0,
+    }
+
+
+def _after(requests: list[ModelRequest], moment: datetime) -> int:
+    return sum(each.tokens_after(moment) for each in requests)
+
+
+def _leaks_by_ledger(run: Run, stop: StopRequest | None) -> Iterator[Data]:
+    """I1 by order: a gate that opened after the stop."""
+    if stop is None:
+        return
+    asked = LedgerEvent.objects.get(run=run, kind="stop.requested", data__epoch=stop.epoch)
+    passed = LedgerEvent.objects.filter(run=run, kind="call.commit_allowed", seq__gt=asked.seq)
+    for event in passed:
+        why = _("It passed the gate after Stop (seq %(seq)d).") % {"seq": event.seq}
+        yield {"call": event.call_id, "by": "ledger", "why": why}
+
+
+def _leaks_by_world(
+    there: list[Effect], calls: dict[str, ToolCall], stop: StopRequest | None
+) -> Iterator[Data]:
+    """I1 by the world's own clock: an effect after the stop that had not left before it."""
+    if stop is None:
+        return
+    for effect in there:
+        call = calls[effect.request_id]
+        had_left = call.gate_passed_at and call.gate_passed_at < stop.no_new_effect_at
+        if effect.at > stop.no_new_effect_at and not had_left:
+            why = _("It happened at %(at)s, after Stop.") % {"at": effect.at.isoformat()}
+            yield {"call": call.pk, "by": "world", "why": why}

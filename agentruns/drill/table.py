@@ -1,0 +1,96 @@
+"""A drill's report for people at a terminal."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from agentruns.drill.report import has_passed
+from agentruns.states import GROUPS, RUN
+
+Data = dict[str, Any]
+UNDO = {
+    "possible": gettext_lazy("can be undone"),
+    "impossible": gettext_lazy("cannot be undone"),
+    "not_needed": gettext_lazy("nothing to undo"),
+    "undone": gettext_lazy("undone"),
+}
+TOOL_WIDTH, SUMMARY_WIDTH = 22, 58
+
+
+def lines_of(report: Data) -> Iterator[str]:
+    """The report, line by line; the verdict last."""
+    label = RUN.states[report["status"]].label
+    yield _("“%(scenario)s”, stopped at %(point)s: %(label)s") % {
+        "scenario": report["scenario"],
+        "point": report["stop_at"],
+        "label": label,
+    }
+    yield report["run_id"]
+    yield ""
+    yield from _stop(report)
+    yield from _groups(report["groups"])
+    yield from _world(report["world"])
+    yield from _verdict(report)
+
+
+def _stop(report: Data) -> Iterator[str]:
+    stop, kill, tokens = report["stop"], report["kill"], report["tokens"]
+    if stop is not None:
+        yield _(
+            "Stop    answered in %(answer)s; no new effect after %(gate)s; settled after %(safe)s"
+        ) % {
+            "answer": _ms(stop["answer_ms"]),
+            "gate": _ms(stop["no_new_effect_ms"]),
+            "safe": _ms(stop["safe_stop_ms"]),
+        }
+        yield _(
+            "Model   cut off after %(closed)s; tokens after Stop: %(after)d, "
+            "later than 250 ms: %(late)d"
+        ) % {
+            "closed": _ms(stop["generation_closed_ms"]),
+            "after": tokens["after_stop"],
+            "late": tokens["after_stop_250ms"],
+        }
+    yield _("Tokens  %(generated)d generated, %(shown)d shown as text") % tokens
+    if kill is not None:
+        yield _("Killed  process %(pid)s at %(at)s") % kill
+        for call in kill["in_doubt"]:
+            yield _("        %(tool)s was in doubt; looked up: %(found)s; now %(state)s") % call
+    yield ""
+
+
+def _groups(groups: Data) -> Iterator[str]:
+    for name, title in GROUPS.items():
+        yield f"{title}: {len(groups[name])}"
+        for call in groups[name]:
+            undo = UNDO.get(call["undo"], call["reason"])
+            summary = call["summary"]
+            if len(summary) > SUMMARY_WIDTH:
+                summary = summary[: SUMMARY_WIDTH - 1] + "…"
+            yield f"  {call['tool']:<{TOOL_WIDTH}}{summary:<{SUMMARY_WIDTH}}  {undo}".rstrip()
+    yield ""
+
+
+def _world(world: Data) -> Iterator[str]:
+    counts = ", ".join(f"{tool} {len(found)}" for tool, found in sorted(world.items()))
+    yield _("In the world: %(counts)s") % {"counts": counts or _("nothing")}
+    yield ""
+
+
+def _verdict(report: Data) -> Iterator[str]:
+    for leak in report["leaked"]:
+        yield _("LEAKED: call %(call)s. %(why)s") % leak
+    for breach in report["breaches"]:
+        yield _("DISAGREES (%(invariant)s): %(what)s") % breach
+    if not report["is_settled"]:
+        yield _("The run did not come to rest.")
+    if has_passed(report):
+        yield _("Ledger and world agree. Nothing leaked.")
+
+
+def _ms(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.1f} s"
