@@ -129,6 +129,14 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
                     old__state="failed", new__state="landed", new__contradicted_at__isnull=True
                 ),
             ),
+            pgtrigger.Protect(
+                name="undone_once_and_only_if_landed",
+                operation=pgtrigger.Update,
+                condition=(
+                    pgtrigger.Q(new__undo_state="undone") & ~pgtrigger.Q(new__state="landed")
+                )
+                | (pgtrigger.Q(old__undo_state="undone") & ~pgtrigger.Q(new__undo_state="undone")),
+            ),
             pgtrigger.Protect(name="call_is_kept", operation=pgtrigger.Delete),
         ]
 
