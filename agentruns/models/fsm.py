@@ -28,9 +28,9 @@ def verb(machine: Machine, name: str) -> Callable[..., None]:
         """Change the state in memory; protocol.ledger.move() saves and records it."""
 
     method.__name__ = method.__qualname__ = name
-    return transition(
-        field=machine.field, source=list(declared.sources), target=declared.target
-    )(method)
+    return transition(field=machine.field, source=list(declared.sources), target=declared.target)(
+        method
+    )
 
 
 def state_triggers(machine: Machine) -> list[pgtrigger.Trigger]:
