@@ -6,12 +6,13 @@ forgotten, and ringing never takes longer than `RING_LIMIT` seconds.
 """
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
-from django.db import transaction
+from django.db import connection, transaction
 
 from agentruns.celery import app
 
@@ -37,16 +38,36 @@ def ring_task(name: str, *args: Any) -> None:
 
 def ring_watchers(run_id: str) -> None:
     """Once the transaction is committed, tell every open page of the run to look again."""
-    transaction.on_commit(
-        lambda: _send_group(run_group(run_id), {"type": "run.changed"}), robust=True
-    )
+    _ring_group(run_group(run_id), {"type": "run.changed"})
 
 
 def ring_driver(run_id: str) -> None:
     """Once the transaction is committed, tell the driver that the run was stopped."""
-    transaction.on_commit(
-        lambda: _send_group(driver_group(run_id), {"type": "driver.stop"}), robust=True
-    )
+    _ring_group(driver_group(run_id), {"type": "driver.stop"})
+
+
+@dataclass
+class Bells:
+    """The groups that one transaction rings after its commit: each once, all at the same time,
+    so that a Redis which hangs costs whoever waits for the answer `RING_LIMIT` seconds, once.
+    """
+
+    messages: dict[str, dict[str, Any]]
+
+    def __call__(self) -> None:
+        try:
+            async_to_sync(_send_to_groups)(self.messages)
+        except Exception as error:  # noqa: BLE001  (pages and drivers look again by themselves)
+            log.warning("doorbell.lost", groups=list(self.messages), error=repr(error))
+
+
+def _ring_group(group: str, message: dict[str, Any]) -> None:
+    for entry in connection.run_on_commit:
+        hook = entry[1]
+        if isinstance(hook, Bells):
+            hook.messages[group] = message
+            return
+    transaction.on_commit(Bells({group: message}), robust=True)
 
 
 def _send_task(name: str, args: tuple[Any, ...]) -> None:
@@ -56,14 +77,8 @@ def _send_task(name: str, args: tuple[Any, ...]) -> None:
         log.warning("doorbell.lost", task=name, error=repr(error))
 
 
-def _send_group(group: str, message: dict[str, Any]) -> None:
-    try:
-        async_to_sync(_send_in_time)(group, message)
-    except Exception as error:  # noqa: BLE001  (pages and drivers look again by themselves)
-        log.warning("doorbell.lost", group=group, error=repr(error))
-
-
-async def _send_in_time(group: str, message: dict[str, Any]) -> None:
+async def _send_to_groups(messages: dict[str, dict[str, Any]]) -> None:
     layer = get_channel_layer()
     if layer is not None:
-        await asyncio.wait_for(layer.group_send(group, message), RING_LIMIT)
+        sending = [layer.group_send(group, message) for group, message in messages.items()]
+        await asyncio.wait_for(asyncio.gather(*sending), RING_LIMIT)
