@@ -55,7 +55,7 @@ class Driver:
         try:
             ended, last = await self._consume()
         except (AgentRunError, UserError, OSError) as error:
-            await _in_thread(break_turn, self.lease, self.fragment, "provider_failed", str(error))
+            await _break_off(self.lease, self.fragment, "provider_failed", str(error))
             return
         finally:
             await _end_all(tasks)
@@ -93,12 +93,12 @@ class Driver:
 
     async def _end(self, ended: AnswerEnded, last: CallWritten | None) -> None:
         if self.is_silent:
-            await _in_thread(break_turn, self.lease, self.fragment, "provider_silent", "")
+            await _break_off(self.lease, self.fragment, "provider_silent", "")
         elif self.is_stopped:
             await _in_thread(give_back_lease, self.lease, self.fragment)
         elif not ended.is_clean:
             code = f"answer_{ended.finish_reason or 'broken'}"
-            await _in_thread(break_turn, self.lease, self.fragment, code, "")
+            await _break_off(self.lease, self.fragment, code, "")
         else:
             if last is not None:
                 await self._propose(last)
@@ -174,7 +174,7 @@ async def drive_turn(lease: Lease) -> None:
     try:
         model = model_of(run.agent.model)
     except (UserError, ValueError, ImportError) as error:
-        await _in_thread(break_turn, lease, Fragment(), "model_unknown", str(error))
+        await _break_off(lease, Fragment(), "model_unknown", str(error))
         return
     async with model:
         answer = Answer(model, messages, tools, lease.run_id)
@@ -188,6 +188,12 @@ def _brief(run_id: str) -> tuple[Run, list[Any], list[Any], int]:
 
 def _is_still_ours(lease: Lease) -> bool:
     return is_ours(Run.objects.get(pk=lease.run_id), lease)
+
+
+async def _break_off(lease: Lease, fragment: Fragment, code: str, detail: str) -> None:
+    """The answer did not end cleanly. If Stop came first, the turn has ended by that."""
+    if not await _in_thread(break_turn, lease, fragment, code, detail):
+        await _in_thread(give_back_lease, lease, fragment)
 
 
 async def _in_thread(function: Callable[..., T], *args: Any) -> T:

@@ -8,7 +8,7 @@ Runs under the run's lock; only rings doorbells, never acts.
 from django.db.models import Q
 
 from agentruns import doorbell
-from agentruns.models import Run, ToolCall
+from agentruns.models import Output, Run, ToolCall
 from agentruns.protocol.ledger import EXECUTOR, clock, move_run
 from agentruns.states import CALL
 from tools.contract import Tier
@@ -70,11 +70,16 @@ def _waits_for(candidates: list[ToolCall]) -> str:
 
 
 def _next_turn(run: Run) -> None:
+    """Think on, unless the last answer was complete and asked for nothing.
+
+    An answer that was cut off (its worker died) has not ended the run, with calls or without.
+    """
     _wake(run)
-    if ToolCall.objects.filter(run=run, turn=run.turn).exists():
-        doorbell.ring_task("agentruns.tasks.think", run.pk, run.epoch)
-    else:
+    has_ended = Output.complete.filter(run=run, turn=run.turn).exists()
+    if has_ended and not ToolCall.objects.filter(run=run, turn=run.turn).exists():
         move_run(run, "complete", actor=EXECUTOR, ended_at=clock().now)
+    else:
+        doorbell.ring_task("agentruns.tasks.think", run.pk, run.epoch)
 
 
 def _suspend(run: Run, reason: str) -> None:

@@ -65,12 +65,16 @@ def claim_call(call_id: str, *, epoch: int) -> Claim | None:
 
 
 def keep_draft(claim: Claim, draft: Draft) -> bool:
-    """Record what `prepare` drafted; False if the call is no longer ours to send."""
+    """Record what `prepare` drafted; False if the call is no longer ours to send.
+
+    A draft that an executor left when it died is on record already.
+    """
     with transaction.atomic(durable=True):
         run, call = lock_call(claim.call_id)
-        if call.claim_token != claim.token or call.state != "approved":
+        if call.claim_token != claim.token or call.state not in READY:
             return False
-        move_call(run, call, "prepare", actor=EXECUTOR, draft=draft.data)
+        if call.state == "approved":
+            move_call(run, call, "prepare", actor=EXECUTOR, draft=draft.data)
         return True
 
 

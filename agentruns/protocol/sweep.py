@@ -42,7 +42,7 @@ def sweep() -> dict[str, int]:
         ),
         "stopping": _each(_drain, runs.filter(status__in=("cancel_requested", "draining"))),
         "lookups": _ring_lookups(calls.filter(state="in_doubt", next_lookup_at__lte=now)),
-        "silent": _each(_ring_again, _silent_runs()),
+        "silent": _each(ring_again, _silent_runs()),
     }
 
 
@@ -90,7 +90,7 @@ def _silent_runs() -> QuerySet[Run]:
     )
 
 
-def _ring_again(run_id: str) -> bool:
+def ring_again(run_id: str) -> bool:
     """Ring for whatever this run's rows say comes next."""
     with transaction.atomic(durable=True):
         run = Run.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=run_id).first()

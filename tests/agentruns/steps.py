@@ -16,7 +16,7 @@ from agentruns.protocol.lease import Fragment, Lease, give_back_lease, take_leas
 from agentruns.protocol.ledger import lock_call
 from agentruns.protocol.start import start_run
 from agentruns.protocol.stop import request_stop
-from agentruns.protocol.sweep import sweep
+from agentruns.protocol.sweep import ring_again, sweep
 from agentruns.protocol.turn import Proposal, finish_turn, propose_call
 
 TEXT = Fragment("I will do that. Then I am done.", tokens_in=40, tokens_out=9)
@@ -96,6 +96,10 @@ class Steps:
 
     def sweep(self) -> dict[str, int]:
         return sweep()
+
+    def ring_again(self, run: Run) -> bool:
+        """What the sweeper does with a run that has been silent for a while."""
+        return ring_again(run.pk)
 
 
 def now(run: Run) -> Run:

@@ -1,0 +1,145 @@
+"""I12: consent holds for one digest, once, until it expires, while the run may still act."""
+
+from collections.abc import Callable
+
+import pytest
+
+from agentruns.errors import WrongState
+from agentruns.models import ToolCall
+from agentruns.planner.history import result_words
+from agentruns.protocol.gate import pass_gate
+from tests.agentruns.outside import Outside
+from tests.agentruns.steps import Steps, anew, kinds, now, pass_time
+from tools.models import Tool
+
+
+def test_an_irreversible_call_waits_until_somebody_approves_it(
+    steps: Steps, outside: Outside
+) -> None:
+    run, (call,) = steps.running("test.send")
+    assert (call.state, now(run).status) == ("awaiting_approval", "suspended")
+    assert now(run).suspended_reason == "approval"
+    assert steps.act(call).state == "awaiting_approval"
+
+    steps.approve(call)
+    assert now(run).status == "running"
+    landed = steps.act(call)
+
+    assert landed.state == "landed"
+    assert landed.consent_by == steps.owner
+    assert landed.consent_used_at is not None
+    assert outside.effects == [("test.send", call.request_id)]
+
+
+BROKEN: dict[str, Callable[[ToolCall], object]] = {
+    "D3: other arguments than were shown": lambda call: ToolCall.objects.update(
+        args_digest="f" * 64
+    ),
+    "D7: used already": lambda call: ToolCall.objects.update(consent_used_at=call.proposed_at),
+    "run out since": lambda call: pass_time(call),
+    "no consent at all": lambda call: ToolCall.objects.update(consent_digest=""),
+    "no digest on either side": lambda call: ToolCall.objects.update(
+        consent_digest="", args_digest=""
+    ),
+}
+
+
+@pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
+def test_the_gate_refuses_a_consent_that_does_not_hold(
+    steps: Steps, change: Callable[[ToolCall], object]
+) -> None:
+    _run, (call,) = steps.running("test.send")
+    steps.approve(call)
+    claim = steps.claim(call)
+    change(call)
+
+    assert pass_gate(claim) is False
+    assert (anew(call).state, anew(call).reason) == ("denied", "needs_consent")
+
+
+def test_a_consent_to_other_arguments_is_not_taken(steps: Steps) -> None:
+    _run, (call,) = steps.running("test.send")
+
+    with pytest.raises(WrongState):
+        steps.approve(call, digest="0" * 64)
+
+    assert anew(call).state == "awaiting_approval"
+
+
+def test_a_rejected_call_never_executes(steps: Steps, outside: Outside) -> None:
+    """D5."""
+    run, (call,) = steps.running("test.send")
+
+    steps.reject(call, "too early")
+    steps.act(call)
+
+    assert anew(call).state == "rejected"
+    assert outside.attempts == []
+    assert result_words(anew(call)) == "Not executed: a person rejected it. too early"
+    assert steps.think(run).turn == 2, "the model is told, and goes on"
+
+
+def test_three_calls_of_one_turn_go_each_as_decided(steps: Steps, outside: Outside) -> None:
+    """D6, D16: each asks for itself, also those that could go in parallel."""
+    run, calls = steps.running("test.send", "test.send", "test.send")
+    assert [call.state for call in calls] == ["awaiting_approval"] * 3
+
+    steps.approve(calls[2])
+    steps.reject(calls[1])
+    assert steps.act(calls[2]).state == "approved", "an earlier one is still open"
+    steps.approve(calls[0])
+    states = [steps.act(call).state for call in calls]
+
+    assert states == ["landed", "rejected", "landed"]
+    assert [key for _tool, key in outside.effects] == [calls[0].request_id, calls[2].request_id]
+    assert now(run).status == "running"
+
+
+def test_the_same_question_is_answered_once(steps: Steps) -> None:
+    """D11."""
+    _run, (call,) = steps.running("test.send")
+    steps.approve(call)
+
+    with pytest.raises(WrongState):
+        steps.reject(call)
+    with pytest.raises(WrongState):
+        steps.approve(call)
+
+    assert anew(call).state == "approved"
+
+
+def test_stop_withdraws_what_waits_for_approval(steps: Steps, outside: Outside) -> None:
+    """D12: and a late click is refused, with the reason."""
+    run, (call,) = steps.running("test.send")
+
+    steps.stop(run)
+
+    assert now(run).status == "stopped_clean"
+    assert (anew(call).state, anew(call).reason) == ("voided", "approval_withdrawn")
+    with pytest.raises(WrongState) as refused:
+        steps.approve(call)
+    assert refused.value.data == {"state": "voided", "reason": "approval_withdrawn"}
+    steps.act(call)
+    assert outside.attempts == []
+
+
+def test_a_question_that_nobody_answers_runs_out(steps: Steps) -> None:
+    run, (call,) = steps.running("test.send")
+    assert steps.sweep()["approvals"] == 0
+    pass_time(call)
+
+    with pytest.raises(WrongState):
+        steps.approve(call)
+    assert steps.sweep()["approvals"] == 1
+
+    assert anew(call).state == "expired"
+    assert kinds(run)[-2:] == ["call.expired", "run.resumed"]
+    assert steps.think(run).turn == 2
+
+
+def test_an_admin_can_have_any_tool_ask(steps: Steps) -> None:
+    Tool.objects.filter(name="test.book").update(approval="always")
+
+    _run, (call,) = steps.running("test.book")
+
+    assert call.state == "awaiting_approval"
