@@ -8,12 +8,21 @@ LENGTH = 26
 
 
 def _ulid() -> str:
-    number = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    return _text((time.time_ns() // 1_000_000) << 80 | secrets.randbits(80))
+
+
+def _text(number: int) -> str:
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
 
 
 def run_id() -> str:
     return f"run_{_ulid()}"
+
+
+def run_id_from(digest: bytes) -> str:
+    """The id of a run that is named by what was asked for: the same digest, the same run."""
+    number = int.from_bytes(digest[:16])
+    return f"run_{_text(number)}"
 
 
 def thread_id() -> str:

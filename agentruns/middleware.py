@@ -5,6 +5,11 @@ from typing import Any
 
 from csp.constants import SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
+
+from agentruns.errors import AgentrunsError
+from agentruns.page.reader import zone_of
+from agentruns.views.problems import problem
 
 
 class AdminContentSecurityPolicy:
@@ -28,3 +33,28 @@ class AdminContentSecurityPolicy:
         if match is not None and "admin" in match.app_names:
             response._csp_replace = self.WIDER  # type: ignore[attr-defined]
         return response
+
+
+class Problems:
+    """Draw our own errors as a page, or as a fragment for htmx; REST has its own way."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
+        """A page with the error's own sentence and status; None for what is not ours."""
+        return problem(request, error) if isinstance(error, AgentrunsError) else None
+
+
+class LocalTime:
+    """Show times as the clock on the reader's wall does: the browser says which zone it is in."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        with timezone.override(zone_of(request.COOKIES)):
+            return self.get_response(request)

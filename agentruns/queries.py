@@ -3,6 +3,7 @@
 Guarantees that every call is in exactly one group, so that the groups add up (I4).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -46,8 +47,13 @@ def groups_of(run: Run) -> dict[str, list[ToolCall]]:
 
     The keys are those of states.GROUPS, and `waiting` for what may still start.
     """
+    return grouped(ToolCall.objects.filter(run=run).order_by("number"))
+
+
+def grouped(calls: Iterable[ToolCall]) -> dict[str, list[ToolCall]]:
+    """groups_of, from calls that were read already."""
     groups: dict[str, list[ToolCall]] = {name: [] for name in (*GROUPS, WAITING)}
-    for call in ToolCall.objects.filter(run=run).order_by("number"):
+    for call in calls:
         groups[CALL.states[call.state].group].append(call)
     groups["done"].sort(key=lambda call: (call.ended_at is None, call.ended_at))
     return groups

@@ -95,6 +95,8 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "agentruns.middleware.AdminContentSecurityPolicy",
     "django_htmx.middleware.HtmxMiddleware",
+    "agentruns.middleware.LocalTime",
+    "agentruns.middleware.Problems",
     "django_structlog.middlewares.RequestMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
@@ -110,6 +112,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "agentruns.page.reader.preferences",
             ],
         },
     }
@@ -137,6 +140,8 @@ AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_CALLABLE = "agentruns.api.problems.locked_out"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_LOCKOUT_TEMPLATE = "agentruns/locked_out.html"
+CSRF_FAILURE_VIEW = "agentruns.views.problems.forged"
 
 # --- What a browser may load ------------------------------------------------------------------
 CONTENT_SECURITY_POLICY = {

@@ -4,14 +4,37 @@ from typing import Any
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.i18n import set_language
 
+from agentruns.consumers import RunConsumer
 from agentruns.health import healthz, readyz
+from agentruns.views import run, runs, session
 
 urlpatterns: list[Any] = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("api/", include("agentruns.api.urls")),
     path("admin/", admin.site.urls),
+    path("sign-in/", session.sign_in, name="sign-in"),
+    path("sign-out/", session.sign_out, name="sign-out"),
+    path("demo/sign-in/<str:signed>/", session.demo_sign_in, name="demo-sign-in"),
+    path("theme/", session.set_theme, name="set-theme"),
+    path("language/", set_language, name="set_language"),
+    path("", runs.runs, name="runs"),
+    path("runs/new/", runs.new_run, name="new-run"),
+    path("runs/<str:run_id>/", run.run, name="run"),
+    path("runs/<str:run_id>/stop/", run.stop, name="run-stop"),
+    path("runs/<str:run_id>/undo/", run.undo, name="run-undo"),
+    path("runs/<str:run_id>/calls/<str:call_id>/decide/", run.decide_call, name="call-decide"),
+    path("runs/<str:run_id>/calls/<str:call_id>/answer/", run.answer_call, name="call-answer"),
+    path("runs/<str:run_id>/calls/<str:call_id>/look-up/", run.look_up_call, name="call-look-up"),
 ]
 
-websocket_urlpatterns: list[Any] = []
+handler400 = "agentruns.views.problems.bad_request"
+handler403 = "agentruns.views.problems.not_allowed"
+handler404 = "agentruns.views.problems.not_found"
+handler500 = "agentruns.views.problems.broken"
+
+websocket_urlpatterns: list[Any] = [
+    path("ws/runs/<str:run_id>/", RunConsumer.as_asgi()),
+]

@@ -1,0 +1,181 @@
+"""The live page of a run: a WebSocket that says what changed. A doorbell with words on it.
+
+Guarantees that what is sent is what the database says at that moment; that whoever reconnects
+gets everything that they missed; that a page heals by itself if every doorbell was lost; and that
+nobody is told anything that they may not see (any more). Nothing that a client sends changes
+anything, so nothing that it sends can do harm.
+"""
+
+import asyncio
+import contextlib
+import json
+from typing import Any
+from urllib.parse import parse_qs
+
+import structlog
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.utils.translation import gettext as _
+
+from agentruns.doorbell import run_group
+from agentruns.page.reader import person_of, reading
+from agentruns.page.run import build, find, sections
+
+APART = 0.05  # seconds between two drawings
+TEXT_APART = 0.4  # seconds after which new text is drawn as Markdown
+LOOK_AGAIN = 2.0  # seconds after which it looks without a doorbell
+LOOK_AGAIN_ENDED = 10.0  # the same, once the run has ended
+LONGEST_MESSAGE = 1000  # characters of a client's message
+NO_SUCH_RUN = 4404
+SIGNED_OUT = 4403
+MARKUP = frozenset("*_`#[]>|~-\n")
+
+log = structlog.get_logger(__name__)
+
+
+class RunConsumer(AsyncWebsocketConsumer):
+    """One open page of one run, for one person.
+
+    Sends `{"type": "state", seq, phase, order, html}`, where `html` holds each section of the
+    page that is new or has changed since it was sent; `{"type": "text", output, offset, text}`:
+    the output reads as it did up to `offset`, then as `text`; and `{"type": "error", …}`.
+    Takes `{"type": "refresh"}` from a page that noticed a hole, and nothing else.
+    """
+
+    async def connect(self) -> None:
+        """Let in who may see the run; join its group before reading, so that nothing is missed."""
+        self.run_id: str = self.scope["url_route"]["kwargs"]["run_id"]
+        self.sent: dict[str, str] = {}
+        self.has_ended = False
+        self.changed = asyncio.Event()
+        self.is_in_group = False
+        self.is_text_new = False
+        self.watch: asyncio.Task[None] | None = None
+        if not await _off_loop(_may_see, self.run_id, self.scope):
+            await self.close(code=NO_SUCH_RUN)
+            return
+        await self.accept()
+        await self._join()
+        self.changed.set()
+        self.watch = asyncio.create_task(self._watch())
+
+    async def disconnect(self, code: int) -> None:
+        if self.watch is not None:
+            self.watch.cancel()
+        if self.is_in_group:
+            with contextlib.suppress(Exception):  # Redis may be away; the channel expires anyway
+                await self.channel_layer.group_discard(run_group(self.run_id), self.channel_name)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Answer a message of the client: the state anew, or what is wrong with the message."""
+        if problem := _problem(text_data):
+            await self._send({"type": "error", "code": "unknown_message", "sentence": problem})
+            return
+        self.sent.clear()
+        self.changed.set()
+
+    # --- What the doorbells say ----------------------------------------------------------------
+    async def run_changed(self, message: dict[str, Any]) -> None:
+        self.changed.set()
+
+    async def run_text(self, message: dict[str, Any]) -> None:
+        """New text goes out at once as it is; a little later it is drawn."""
+        await self._send(
+            {"type": "text", **{key: message[key] for key in ("output", "offset", "text")}}
+        )
+        if not self.is_text_new and MARKUP.intersection(message["text"]):
+            self.is_text_new = True
+            asyncio.get_running_loop().call_later(TEXT_APART, self.changed.set)
+
+    # --- Looking -------------------------------------------------------------------------------
+    async def _watch(self) -> None:
+        """Look whenever a doorbell rang, and now and then without one."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.changed.wait(), self._patience())
+            self.changed.clear()
+            self.is_text_new = False
+            try:
+                state = await _off_loop(_state, self.run_id, self.scope)
+            except Exception:
+                # The database may be away for a moment. The page says what it last knew, and
+                # the next look is due soon.
+                log.exception("page.not_drawn", run_id=self.run_id)
+                await asyncio.sleep(1)
+                continue
+            if state is None:
+                await self.close(code=SIGNED_OUT)
+                return
+            self.has_ended = state.pop("has_ended")
+            await self._show(state)
+            await self._join()
+            await asyncio.sleep(APART)
+
+    async def _show(self, state: dict[str, Any]) -> None:
+        """Send the sections that differ from what this page was sent before."""
+        html = state["html"]
+        news = {name: drawn for name, drawn in html.items() if self.sent.get(name) != drawn}
+        if news or list(html) != list(self.sent):
+            await self._send({"type": "state", **state, "html": news})
+        self.sent = html
+
+    def _patience(self) -> float:
+        return LOOK_AGAIN_ENDED if self.has_ended else LOOK_AGAIN
+
+    async def _join(self) -> None:
+        """Join the run's group; while Redis is away, looking now and then has to do."""
+        if self.is_in_group:
+            return
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(
+                self.channel_layer.group_add(run_group(self.run_id), self.channel_name), 1
+            )
+            self.is_in_group = True
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        with contextlib.suppress(OSError, RuntimeError):  # the page has gone; it will come back
+            await self.send(text_data=json.dumps(message, ensure_ascii=False))
+
+
+def _may_see(run_id: str, scope: dict[str, Any]) -> bool:
+    user = person_of(scope["session"].session_key)
+    return user is not None and find(run_id, user) is not None
+
+
+def _state(run_id: str, scope: dict[str, Any]) -> dict[str, Any] | None:
+    """The whole page as the database has it now, for whoever is signed in now; else None."""
+    cookies = scope["cookies"]
+    user = person_of(scope["session"].session_key)
+    run = find(run_id, user) if user else None
+    if run is None:
+        return None
+    language = parse_qs(scope["query_string"].decode()).get("lang", [""])[0]
+    with reading(cookies, language.lower()):
+        page = build(run, user)
+        html = sections(page, cookies.get("csrftoken", ""))
+    return {
+        "seq": run.ledger_seq,
+        "phase": page.phase,
+        "order": page.order,
+        "html": html,
+        "has_ended": run.has_ended,
+    }
+
+
+def _problem(text: str | None) -> str:
+    """What is wrong with a client's message; "" for the one that we know."""
+    if text is None:
+        return _("Only text can be read here.")
+    if len(text) > LONGEST_MESSAGE:
+        return _("That message is too long.")
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        return _("That message cannot be read.")
+    if not isinstance(message, dict) or message.get("type") != "refresh":
+        return _("That message is not known here.")
+    return ""
+
+
+async def _off_loop(function: Any, *args: Any) -> Any:
+    return await database_sync_to_async(function, thread_sensitive=False)(*args)

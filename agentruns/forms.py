@@ -1,0 +1,63 @@
+"""The forms: what a person typed, checked, and kept when something is wrong with it."""
+
+import hashlib
+import secrets
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from agentruns import ids
+from agentruns.errors import BadInput
+from agentruns.models import Agent
+from agentruns.protocol.start import checked_goal
+
+
+class NewRunForm(forms.Form):
+    """Which agent, which goal.
+
+    `key` is drawn anew for every page. The run's id is made of it, the person and what was
+    typed: the same page sent twice means the same run, and the database keeps it single.
+    """
+
+    key = forms.CharField(max_length=64, widget=forms.HiddenInput)
+    agent = forms.ModelChoiceField(
+        Agent.objects.none(),
+        error_messages={
+            "required": _("Choose who should do it."),
+            "invalid_choice": _("This agent is not there any more. Choose another one."),
+        },
+    )
+    goal = forms.CharField(
+        strip=False,
+        widget=forms.Textarea,
+        error_messages={
+            "required": _("Write what the agent should do."),
+            "null_characters_not_allowed": _("The goal has a character that cannot be stored."),
+        },
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["agent"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = Agent.objects.filter(is_listed=True)
+
+    def clean_goal(self) -> str:
+        """The goal as the protocol takes it."""
+        try:
+            return checked_goal(self.cleaned_data["goal"])
+        except BadInput as error:
+            raise ValidationError(str(error.sentence)) from error
+
+    def run_id(self, user: Any) -> str:
+        """The id of the run that this form, as it was typed, stands for."""
+        data = self.cleaned_data
+        parts = [str(user.pk), data["key"], data["agent"].pk, data["goal"]]
+        return ids.run_id_from(hashlib.sha256("\n".join(parts).encode()).digest())
+
+
+def new_key() -> str:
+    """A key for one page with a form on it."""
+    return secrets.token_urlsafe(16)

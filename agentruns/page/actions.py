@@ -1,0 +1,247 @@
+"""Each call of a run as people read it: its badge, what is known of it, what they can do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agentruns.models import LedgerEvent, Run, StopRequest, ToolCall
+from agentruns.page.moments import crossing
+from agentruns.page.readable import Field, fields_of
+from agentruns.page.words import (
+    DENIED,
+    Pill,
+    call_pill,
+    clock,
+    name_of,
+    sentence,
+    span,
+    tier_words,
+)
+from agentruns.states import CALL
+from compensation.models import Compensation
+from compensation.queries import foresee
+from compensation.states import COMPENSATION
+from tools import registry
+
+
+@dataclass(frozen=True)
+class UndoStep:
+    """Where the undo of one call stands."""
+
+    pill: Pill
+    note: str
+    is_living: bool
+
+
+@dataclass(frozen=True)
+class Action:
+    """One call. `notes` are facts, most important first; `undo_words` says what undo would do."""
+
+    call: ToolCall
+    pill: Pill
+    tier: str
+    notes: list[str]
+    args: list[Field]
+    receipt: list[Field] = field(default_factory=list)
+    undo_words: str = ""
+    can_undo: bool = False
+    step: UndoStep | None = None
+    can_look_up: bool = False
+    is_looking_up: bool = False
+    asks_until: datetime | None = None
+
+    @property
+    def group(self) -> str:
+        return CALL.states[self.call.state].group
+
+    @property
+    def is_asking(self) -> bool:
+        return self.call.state == "awaiting_approval"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the actions of one run are read against."""
+
+    run: Run
+    stop: StopRequest | None
+    doubts: Mapping[str, datetime]
+    words: Mapping[str, "Word"]
+    steps: Mapping[str, Compensation]
+
+
+@dataclass(frozen=True)
+class Word:
+    """What a person last said about a call: who, when, and the event that keeps it."""
+
+    name: str
+    event: LedgerEvent
+
+
+def words_of(run: Run) -> dict[str, Word]:
+    """The last answer to a doubt, or the rejection, of each call that has one, by its id."""
+    events = LedgerEvent.objects.filter(run=run, kind__in=("call.answered", "call.rejected"))
+    last = {str(event.call_id): event for event in events.order_by("seq")}
+    usernames = {event.actor.removeprefix("user:") for event in last.values()}
+    people = User.objects.in_bulk(usernames, field_name="username") if usernames else {}
+    found = {}
+    for call_id, event in last.items():
+        username = event.actor.removeprefix("user:")
+        person = people.get(username)
+        found[call_id] = Word(name_of(person) if person else username, event)
+    return found
+
+
+def action_of(call: ToolCall, context: Context) -> Action:
+    """One call as people read it."""
+    step = context.steps.get(call.pk)
+    foreseen = foresee(call, step)
+    registered = registry.get(call.tool)
+    return Action(
+        call=call,
+        pill=call_pill(call),
+        tier=tier_words(call.tier),
+        notes=_notes(call, context),
+        args=fields_of(call.args, registered.args.model_fields if registered else ()),
+        receipt=_receipt(call),
+        undo_words=_undo_words(foreseen.code, foreseen.text),
+        can_undo=foreseen.can_undo,
+        step=_step(step) if step else None,
+        can_look_up=bool(registered and registered.has_lookup),
+        is_looking_up=call.state == "in_doubt" and call.next_lookup_at is not None,
+        asks_until=call.consent_expires_at if call.state == "awaiting_approval" else None,
+    )
+
+
+def _notes(call: ToolCall, context: Context) -> list[str]:
+    """Facts about the call for its row. Past tense only for what is proven."""
+    group = CALL.states[call.state].group
+    tell = {
+        "waiting": _of_waiting,
+        "in_flight": _of_flying,
+        "done": _of_done,
+        "in_doubt": _of_doubt,
+        "failed": _of_failed,
+        "never_started": _of_never_started,
+    }[group]
+    return [note for note in tell(call, context) if note]
+
+
+def _of_waiting(call: ToolCall, context: Context) -> list[str]:
+    asked = ""
+    if call.state == "awaiting_approval" and call.consent_expires_at:
+        asked = _("can be approved until %(time)s") % {"time": clock(call.consent_expires_at)}
+    return [_approved(call), asked]
+
+
+def _of_flying(call: ToolCall, context: Context) -> list[str]:
+    left = _("left at %(time)s") % {"time": clock(call.gate_passed_at)}
+    until = ""
+    if call.deadline_at:
+        until = _("it has until %(time)s to answer") % {"time": clock(_deadline(call, context.run))}
+    return [_approved(call), left, until]
+
+
+def _deadline(call: ToolCall, run: Run) -> datetime | None:
+    given = [moment for moment in (call.deadline_at, run.drain_deadline) if moment]
+    return min(given, default=None)
+
+
+def _of_done(call: ToolCall, context: Context) -> list[str]:
+    across = crossing(call, context.stop)
+    corrected = ""
+    if call.contradicted_at:
+        corrected = _("first taken as not done; a receipt turned up later")
+    return [_approved(call), across, _said(call, context), corrected]
+
+
+def _of_doubt(call: ToolCall, context: Context) -> list[str]:
+    since = context.doubts.get(call.pk)
+    waited = since - call.gate_passed_at if since and call.gate_passed_at else timedelta()
+    words = {"time": clock(call.gate_passed_at), "span": span(waited)}
+    sent = _("sent at %(time)s, no answer in %(span)s") % words
+    looked = ngettext(
+        "looked up %(n)s time, without an answer",
+        "looked up %(n)s times, without an answer",
+        call.lookups,
+    ) % {"n": call.lookups}
+    return [sent, looked if call.lookups else "", _said(call, context)]
+
+
+def _of_failed(call: ToolCall, context: Context) -> list[str]:
+    return [
+        call.detail or _("It had no effect."),
+        crossing(call, context.stop),
+        _said(call, context),
+    ]
+
+
+def _of_never_started(call: ToolCall, context: Context) -> list[str]:
+    why = ""
+    if call.state == "denied":
+        why = str(DENIED.get(call.reason, ""))
+    elif call.state == "rejected" and (word := context.words.get(call.pk)):
+        why = _("%(who)s rejected it at %(time)s") % {
+            "who": word.name,
+            "time": clock(word.event.at),
+        }
+        why = f"{why}: “{call.detail}”" if call.detail else why
+    return [why]
+
+
+def _approved(call: ToolCall) -> str:
+    if call.consent_by is None or call.state == "awaiting_approval":
+        return ""
+    return _("approved by %(name)s") % {"name": name_of(call.consent_by)}
+
+
+def _said(call: ToolCall, context: Context) -> str:
+    """The last word of a person about what became of the call."""
+    word = context.words.get(call.pk)
+    told = {
+        "happened": _("%(who)s said at %(time)s that it happened"),
+        "did_not_happen": _("%(who)s said at %(time)s that it did not happen"),
+        "cannot_tell": _("%(who)s could not tell at %(time)s"),
+    }.get(word.event.data.get("answer", "") if word else "")
+    if word is None or told is None:
+        return ""
+    words = told % {"who": word.name, "time": clock(word.event.at)}
+    evidence = word.event.data.get("evidence")
+    return f"{words}: “{evidence}”" if evidence else words
+
+
+def _receipt(call: ToolCall) -> list[Field]:
+    if call.state != "landed":
+        return []
+    number = Field(_("Number"), call.request_id)
+    return [*fields_of(call.receipt or {}), number]
+
+
+def _undo_words(code: str, text: str) -> str:
+    if code == "possible":
+        return _("Undo: %(what)s") % {"what": text}
+    if code == "impossible":
+        return _("Cannot be undone. %(why)s") % {"why": text}
+    if code == "not_needed":
+        return _("Only read: nothing to undo.")
+    return ""
+
+
+def _step(step: Compensation) -> UndoStep:
+    state = COMPENSATION.states[step.state]
+    notes = [step.note, step.detail]
+    if step.state == "retrying" and step.next_attempt_at:
+        wait = step.next_attempt_at - timezone.now()
+        notes.append(
+            _("next attempt in %(span)s") % {"span": span(wait)} if wait > timedelta() else ""
+        )
+    return UndoStep(
+        Pill(sentence(str(state.label)), state.tone, state.icon),
+        " ".join(note for note in notes if note),
+        step.is_living,
+    )

@@ -1,0 +1,48 @@
+"""The agents that people may choose from, with what each may do and how far it can be undone."""
+
+from dataclasses import dataclass
+
+from agentruns.models import Agent
+from agentruns.page.words import tier_words
+from tools import registry
+from tools.policy import effective
+
+
+@dataclass(frozen=True)
+class Permission:
+    """One tool of an agent, in plain words. `asks`: a person approves each use."""
+
+    title: str
+    explains: str
+    tier: str
+    tier_words: str
+    asks: bool
+
+
+@dataclass(frozen=True)
+class Choice:
+    agent: Agent
+    permissions: list[Permission]
+
+
+def choices() -> list[Choice]:
+    """Every agent that is listed, with the tools of it that are switched on."""
+    return [Choice(agent, _permissions(agent)) for agent in Agent.objects.filter(is_listed=True)]
+
+
+def _permissions(agent: Agent) -> list[Permission]:
+    found = []
+    for name in agent.tools:
+        registered, policy = registry.get(name), effective(name)
+        if registered is None or not policy.enabled:
+            continue
+        found.append(
+            Permission(
+                registered.title,
+                registered.explains,
+                policy.tier,
+                tier_words(policy.tier),
+                policy.needs_approval,
+            )
+        )
+    return found

@@ -1,0 +1,36 @@
+"""Moments in relation to Stop: what crossed it, and when what had no outcome got its doubt."""
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from agentruns.models import LedgerEvent, Run, StopRequest, ToolCall
+from agentruns.page.words import span
+
+
+def stop_moment(stop: StopRequest | None) -> datetime | None:
+    """When Stop was requested, if Stop it was that ended the run."""
+    if stop is None or stop.won_by != StopRequest.WonBy.STOP:
+        return None
+    return stop.requested_at
+
+
+def crossing(call: ToolCall, stop: StopRequest | None) -> str:
+    """“left 0.9 s before Stop, arrived 1.2 s after”; "" for a call that did not cross it."""
+    moment = stop_moment(stop)
+    left, ended = call.gate_passed_at, call.ended_at
+    if moment is None or left is None or left > moment or (ended and ended <= moment):
+        return ""
+    before = span(moment - left)
+    if ended is None:
+        return _("left %(before)s before Stop") % {"before": before}
+    words = {"before": before, "after": span(ended - moment)}
+    if call.state == "landed":
+        return _("left %(before)s before Stop, arrived %(after)s after") % words
+    return _("left %(before)s before Stop, known to have failed %(after)s after") % words
+
+
+def doubts_of(run: Run) -> dict[str, datetime]:
+    """When each call of the run last fell into doubt, by the call's id."""
+    events = LedgerEvent.objects.filter(run=run, kind="call.in_doubt").order_by("seq")
+    return {event.call_id: event.at for event in events if event.call_id and event.at}

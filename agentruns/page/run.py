@@ -1,0 +1,187 @@
+"""The run page: everything it shows, read once, and drawn in sections.
+
+A section is a piece of the page with an id of its own. The whole page is its sections in order;
+a page that is open already gets the sections that changed (consumers.py).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agentruns import queries, rights
+from agentruns.models import Output, Run, StopRequest, ToolCall
+from agentruns.page import actions, workers
+from agentruns.page.answer import Answer, answer_of
+from agentruns.page.lanes import timelines
+from agentruns.page.moments import doubts_of
+from agentruns.page.stopbox import StopBox, stopbox_of
+from agentruns.page.verdict import Verdict, verdict_of
+from agentruns.page.words import Pill, number, run_pill, sentence, shorten
+from agentruns.states import GROUPS, WAITING
+from agentruns.timeline import Timeline
+from compensation.queries import latest_steps
+
+TITLE_LENGTH = 140
+
+# Which sections the page has, in their order. Those of the top never change their place.
+TOP = ["head", "stopbox"]
+LIVE = ["notice", "answer", "actions"]
+STOPPED = ["verdict", "timeline", "inventory", "answer"]
+FINISHED = ["verdict", "answer", "inventory", "timeline"]
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """Who looks, and what they may do with this run."""
+
+    user: Any
+    may_stop: bool
+    may_decide: bool
+    may_undo: bool
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of the inventory, with its actions."""
+
+    name: str
+    label: str
+    actions: list[actions.Action]
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """The view model of one run for one viewer."""
+
+    run: Run
+    viewer: Viewer
+    title: str
+    has_more_goal: bool
+    pill: Pill
+    tokens: int
+    stop: StopRequest | None
+    stopbox: StopBox
+    answer: Answer
+    actions: list[actions.Action]
+    groups: list[Group]
+    verdict: Verdict | None
+    timelines: list[Timeline]
+    undo_words: str
+    can_tick: bool
+    is_without_workers: bool
+
+    @property
+    def phase(self) -> str:
+        """`live` while the run may act, `over` once it may not."""
+        return "live" if self.run.is_active else "over"
+
+    @property
+    def order(self) -> list[str]:
+        """The names of the sections below the top, in their order."""
+        if self.run.is_active:
+            return [name for name in LIVE if name != "notice" or self.is_without_workers]
+        rest = FINISHED if self.run.status == "completed" else STOPPED
+        return [name for name in rest if name != "timeline" or self.timelines]
+
+
+def viewer_of(user: Any, run: Run) -> Viewer:
+    return Viewer(
+        user=user,
+        may_stop=rights.may_stop(user, run),
+        may_decide=rights.may_decide(user, run),
+        may_undo=rights.may_undo(user, run),
+    )
+
+
+def build(run: Run, user: Any) -> RunPage:
+    """Read everything that the page of `run` shows to `user`.
+
+    The run comes with its agent and owner, see `find`.
+    """
+    viewer = viewer_of(user, run)
+    calls = list(ToolCall.objects.filter(run=run).select_related("consent_by").order_by("number"))
+    outputs = list(Output.objects.filter(run=run).order_by("turn"))
+    stop = queries.latest_stop(run)
+    doubts = doubts_of(run)
+    context = actions.Context(run, stop, doubts, actions.words_of(run), latest_steps(run))
+    groups = queries.grouped(calls)
+    found = {call.pk: actions.action_of(call, context) for call in calls}
+    is_over = not run.is_active
+    title = shorten(run.goal, TITLE_LENGTH)
+    return RunPage(
+        run=run,
+        viewer=viewer,
+        title=title,
+        has_more_goal=title != run.goal,
+        pill=run_pill(run, in_doubt=len(groups["in_doubt"])),
+        tokens=sum(output.tokens_out for output in outputs),
+        stop=stop,
+        stopbox=stopbox_of(run, calls, stop, viewer=user, may_stop=viewer.may_stop),
+        answer=answer_of(run, outputs, calls, stop, user),
+        actions=list(found.values()),
+        groups=_shown(groups, found) if is_over else [],
+        verdict=verdict_of(run, groups, outputs, stop, user) if is_over else None,
+        timelines=timelines(run, outputs, calls, stop, doubts) if is_over else [],
+        undo_words=_undo_words([action.step for action in found.values() if action.step]),
+        can_tick=run.has_ended and viewer.may_undo and any(a.can_undo for a in found.values()),
+        is_without_workers=run.is_active and workers.seem_away(),
+    )
+
+
+def find(run_id: str, user: Any) -> Run | None:
+    """The run, if `user` may see it; with what the page needs of its neighbours."""
+    runs = rights.visible_runs(user).select_related("agent", "owner")
+    return runs.filter(pk=run_id).first()
+
+
+def sections(page: RunPage, csrf_token: str) -> dict[str, str]:
+    """Each section's HTML by its name: those of the top, then `page.order`."""
+    context = {"page": page, "run": page.run, "csrf_token": csrf_token}
+    return {name: _drawn(name, context) for name in (*TOP, *page.order)}
+
+
+def _drawn(name: str, context: dict[str, Any]) -> str:
+    return render_to_string(f"agentruns/run/{name}.html", context).strip()
+
+
+def _shown(groups: dict[str, list[ToolCall]], found: dict[str, actions.Action]) -> list[Group]:
+    """The groups that have any actions; what needs a person comes first."""
+    order = ["in_doubt", "in_flight", "done", "failed", "never_started", WAITING]
+    labels = {**GROUPS, WAITING: _("Waiting")}
+    return [
+        Group(name, str(labels[name]), [found[call.pk] for call in groups[name]])
+        for name in order
+        if groups[name]
+    ]
+
+
+def _undo_words(steps: list[actions.UndoStep]) -> str:
+    """How far the undo is, in one sentence; "" if nobody asked for one."""
+    if not steps:
+        return ""
+    open_steps = sum(step.is_living for step in steps)
+    undone = sum(step.pill.tone == "done" for step in steps)
+    if open_steps:
+        return _("Undoing: %(done)d of %(all)d done …") % {
+            "done": len(steps) - open_steps,
+            "all": len(steps),
+        }
+    said = []
+    if undone:
+        said.append(
+            ngettext("%(number)s action is undone.", "%(number)s actions are undone.", undone)
+            % {"number": number(undone)}
+        )
+    if left := len(steps) - undone:
+        said.append(
+            ngettext(
+                "%(number)s could not be undone: see below.",
+                "%(number)s could not be undone: see below.",
+                left,
+            )
+            % {"number": number(left)}
+        )
+    return " ".join(sentence(each) for each in said)

@@ -1,0 +1,97 @@
+"""The place of Stop: what it will do right now, and afterwards who pressed it."""
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agentruns import queries
+from agentruns.models import Run, StopRequest, ToolCall
+from agentruns.page.words import clock, name_of
+from tools.contract import Tier
+
+
+@dataclass(frozen=True)
+class StopBox:
+    """`can_press`: the button is live. Else `label` stands in its place, in the same spot."""
+
+    can_press: bool
+    label: str
+    icon: str
+    tone: str
+    sentences: list[str]
+    is_foresight: bool = False
+
+
+def stopbox_of(
+    run: Run, calls: list[ToolCall], stop: StopRequest | None, *, viewer: object, may_stop: bool
+) -> StopBox:
+    """What stands at the place of Stop at this moment."""
+    if run.is_active:
+        label = _("Stop run") if may_stop else _("You cannot stop this run")
+        who = [] if may_stop else [_only(run)]
+        said = [*who, *queries.foresight(run).sentences(), *_settled_facts(calls)]
+        return StopBox(may_stop, label, "■", "stop", said, is_foresight=True)
+    if run.is_stopping:
+        said = [_by(stop), _("No new action can start.")]
+        return StopBox(False, _("Stopping …"), "■", "stopping", [s for s in said if s])
+    if run.is_stopped:
+        said = [_by(stop), _quiet(run, viewer)]
+        return StopBox(False, _("Stopped"), "■", "stopped", [s for s in said if s])
+    ended = _("It ended by itself at %(time)s.") % {"time": clock(run.ended_at)}
+    said = [ended, _quiet(run, viewer)]
+    if run.status == "failed":
+        return StopBox(False, _("Failed"), "✕", "failed", said)
+    return StopBox(False, _("Finished"), "✓", "done", said)
+
+
+def _quiet(run: Run, viewer: object) -> str:
+    if run.owner == viewer:
+        return _("Nothing acts for you any more.")
+    return _("Nothing acts for %(name)s any more.") % {"name": name_of(run.owner)}
+
+
+def _only(run: Run) -> str:
+    return _("Only %(name)s or an admin can.") % {"name": name_of(run.owner)}
+
+
+def _by(stop: StopRequest | None) -> str:
+    if stop is None:
+        return ""
+    words = {"name": name_of(stop.requested_by), "time": clock(stop.requested_at)}
+    return (
+        _("Stopped by %(name)s at %(time)s.") % words
+        if stop.settled_at
+        else _("Stop requested by %(name)s at %(time)s.") % words
+    )
+
+
+def _settled_facts(calls: list[ToolCall]) -> list[str]:
+    """What Stop would not change: what is done for good, and what is in doubt already."""
+    said = []
+    gone = sum(
+        call.state == "landed"
+        and call.tier != Tier.READ_ONLY
+        and queries.undo_of(call) == "impossible"
+        for call in calls
+    )
+    doubt = sum(call.state == "in_doubt" for call in calls)
+    if gone:
+        said.append(
+            ngettext(
+                "%(n)d action is done and cannot be undone.",
+                "%(n)d actions are done and cannot be undone.",
+                gone,
+            )
+            % {"n": gone}
+        )
+    if doubt:
+        said.append(
+            ngettext(
+                "%(n)d action is in doubt and stays so until it is found out.",
+                "%(n)d actions are in doubt and stay so until it is found out.",
+                doubt,
+            )
+            % {"n": doubt}
+        )
+    return said

@@ -1,0 +1,317 @@
+"""The verdict: one sentence that counts, three phases with their times, five numbers that add up.
+
+Past tense only for proven facts: nothing here says “stopped” while the model's stream or a call
+may still be under way.
+"""
+
+import statistics
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.db.models import Sum
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agentruns.models import LedgerEvent, Output, Run, StopRequest, ToolCall
+from agentruns.page.moments import crossing, stop_moment
+from agentruns.page.words import (
+    clock,
+    clock_exact,
+    failure_words,
+    name_of,
+    number,
+    sentence,
+    span,
+)
+from agentruns.queries import undo_of
+from agentruns.states import GROUPS, WAITING
+from tools.contract import Tier
+
+Groups = dict[str, list[ToolCall]]
+TONES = {
+    "done": "done",
+    "in_doubt": "doubt",
+    "failed": "failed",
+    "in_flight": "running",
+}
+COMPARED_RUNS = 50
+
+
+@dataclass(frozen=True)
+class Number:
+    """How many calls are in one group."""
+
+    group: str
+    label: str
+    count: int
+    tone: str
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One step of stopping: when, and what. `is_proven` false: it is still going on."""
+
+    at: str
+    text: str
+    is_proven: bool = True
+
+
+@dataclass(frozen=True)
+class Verdict:
+    headline: str
+    late: str
+    phases: list[Phase]
+    numbers: list[Number]
+    total: str
+    not_done: list[str]
+
+
+def verdict_of(
+    run: Run, groups: Groups, outputs: list[Output], stop: StopRequest | None, viewer: object
+) -> Verdict:
+    """The verdict on a run that is over, or stopping."""
+    stopped_by = stop if stop_moment(stop) else None
+    return Verdict(
+        headline=headline(run, groups, has_text=any(o.text for o in outputs)),
+        late=too_late(run, stop, viewer),
+        phases=phases_of(run, groups, outputs, stopped_by) if stopped_by else [],
+        numbers=numbers_of(groups),
+        total=_total(groups),
+        not_done=not_done_by_stop(groups, stopped_by) if stopped_by else [],
+    )
+
+
+# --- The sentence ------------------------------------------------------------------------------
+def headline(run: Run, groups: Groups, *, has_text: bool = True) -> str:
+    """What happened, in numbers; while the run stops, what is still open."""
+    if run.is_stopping:
+        return _stopping(run, groups)
+    counted = " ".join(count_sentences(groups))
+    if run.status == "completed":
+        return _("It finished. %(counted)s") % {
+            "counted": counted or _("It did nothing but write.")
+        }
+    if run.status == "failed":
+        return f"{_('It failed.')} {failure_words(run)} {counted or _('Nothing happened.')}"
+    if not counted:
+        return (
+            _("Stopped before any action.") if has_text else _("Stopped before anything happened.")
+        )
+    return counted
+
+
+def count_sentences(groups: Groups) -> list[str]:
+    """“Two things happened.” “One is in doubt.” …: a sentence for each group that has any."""
+    said = []
+    done, doubt = len(groups["done"]), len(groups["in_doubt"])
+    never, failed, flying = (len(groups[g]) for g in ("never_started", "failed", "in_flight"))
+    if done:
+        said.append(
+            ngettext("%(number)s thing happened.", "%(number)s things happened.", done)
+            % {"number": number(done)}
+        )
+    elif doubt or never or failed or flying:
+        said.append(_("nothing happened.") if not (doubt or flying) else "")
+    if undone := sum(1 for call in groups["done"] if call.undo_state):
+        said.append(_undone(undone, done))
+    if flying:
+        said.append(
+            ngettext("%(number)s is in flight.", "%(number)s are in flight.", flying)
+            % {"number": number(flying)}
+        )
+    if doubt:
+        said.append(
+            ngettext("%(number)s is in doubt.", "%(number)s are in doubt.", doubt)
+            % {"number": number(doubt)}
+        )
+    if failed:
+        said.append(
+            ngettext(
+                "%(number)s failed, without effect.", "%(number)s failed, without effect.", failed
+            )
+            % {"number": number(failed)}
+        )
+    if never:
+        said.append(
+            ngettext("%(number)s never started.", "%(number)s never started.", never)
+            % {"number": number(never)}
+        )
+    return [sentence(each) for each in said if each]
+
+
+def _undone(undone: int, done: int) -> str:
+    if undone == done:
+        return ngettext("it is undone again.", "all are undone again.", undone)
+    return ngettext(
+        "%(number)s of them is undone again.", "%(number)s of them are undone again.", undone
+    ) % {"number": number(undone)}
+
+
+def _stopping(run: Run, groups: Groups) -> str:
+    flying = len(groups["in_flight"])
+    parts = []
+    if run.lease_holder:
+        parts.append(_("the model is being cut off"))
+    if flying:
+        parts.append(
+            ngettext("%(n)d action in flight", "%(n)d actions in flight", flying) % {"n": flying}
+        )
+    return _("Stopping: %(what)s …") % {"what": ", ".join(parts)} if parts else _("Stopping …")
+
+
+def too_late(run: Run, stop: StopRequest | None, viewer: object) -> str:
+    """What is said if the run's own end came before the stop."""
+    if stop is None or stop.won_by != StopRequest.WonBy.COMPLETION:
+        return ""
+    words = {
+        "span": span(stop.requested_at - stop.no_new_effect_at),
+        "name": name_of(stop.requested_by),
+    }
+    if stop.requested_by == viewer:
+        if run.status == "failed":
+            return _("It had failed %(span)s before your stop, which changed nothing.") % words
+        return _("It had finished %(span)s before your stop, which changed nothing.") % words
+    return _("It had ended %(span)s before %(name)s pressed Stop, which changed nothing.") % words
+
+
+# --- Phases ------------------------------------------------------------------------------------
+def phases_of(run: Run, groups: Groups, outputs: list[Output], stop: StopRequest) -> list[Phase]:
+    """Requested, shut, cut off, settled: each with its time, or as still going on."""
+    shut = _after(stop, stop.no_new_effect_at)
+    return [
+        Phase(clock_exact(stop.requested_at), _requested(stop)),
+        Phase(shut, _("no new action possible")),
+        _generation(run, outputs, stop),
+        _settled(run, groups, stop),
+    ]
+
+
+def _requested(stop: StopRequest) -> str:
+    name = name_of(stop.requested_by)
+    said = {
+        "admin": _("Stop requested by %(name)s, as admin"),
+        "api": _("Stop requested by %(name)s, through the API"),
+        "budget": _("Stop requested: the budget was used up"),
+        "dependency": _("Stop requested, because the run above was stopped"),
+    }.get(stop.signal, _("Stop requested by %(name)s")) % {"name": name}
+    return f"{said}: “{stop.reason}”" if stop.reason and stop.signal != "dependency" else said
+
+
+def _generation(run: Run, outputs: list[Output], stop: StopRequest) -> Phase:
+    written = sum(output.tokens_out for output in outputs)
+    if stop.generation_stopped_at:
+        return Phase(
+            _after(stop, stop.generation_stopped_at),
+            _("the model was cut off: %(tokens)s") % {"tokens": _tokens(run, written)},
+        )
+    if run.lease_holder:
+        return Phase("…", _("the model is being cut off"), is_proven=False)
+    taken = LedgerEvent.objects.filter(
+        run=run, kind="lease.taken_away", at__gt=stop.requested_at
+    ).first()
+    if taken and taken.at:
+        return Phase(
+            _after(stop, taken.at),
+            _("the model’s worker did not answer; its right to go on was taken away"),
+        )
+    return Phase("–", _("no model was writing"))
+
+
+def _tokens(run: Run, written: int) -> str:
+    """“312 of about 3,000 tokens, about $0.03 saved”; the estimate only where there is one."""
+    usual = usual_tokens(run)
+    if usual is None or usual <= written:
+        return ngettext("%(n)s token written", "%(n)s tokens written", written) % {
+            "n": f"{written:,}"
+        }
+    words = _("%(n)s of about %(usual)s tokens written") % {
+        "n": f"{written:,}",
+        "usual": f"{usual:,}",
+    }
+    price = run.agent.price_per_million_tokens
+    if not price:
+        return words
+    return _("%(words)s, about %(money)s saved") % {
+        "words": words,
+        "money": money(price * (usual - written) / 1_000_000),
+    }
+
+
+def usual_tokens(run: Run) -> int | None:
+    """The median of what this agent's completed runs wrote; None if none ever completed."""
+    sums = (
+        Output.objects.filter(run__agent=run.agent_id, run__status="completed")
+        .values("run")
+        .annotate(tokens=Sum("tokens_out"))
+        .order_by("-run__ended_at")
+        .values_list("tokens", flat=True)[:COMPARED_RUNS]
+    )
+    counts = [count for count in sums if count]
+    return round(statistics.median(counts)) if counts else None
+
+
+def money(amount: Decimal) -> str:
+    """US dollars; tiny amounts with as many digits as they need."""
+    return f"${amount:.2f}" if amount >= Decimal("0.01") else f"${amount:.4f}"
+
+
+def _settled(run: Run, groups: Groups, stop: StopRequest) -> Phase:
+    if stop.settled_at:
+        words = _("settled")
+        if run.status == "stopped_dirty":
+            words = _("nothing in flight any more, but not everything is known")
+        return Phase(_after(stop, stop.settled_at), words)
+    flying = len(groups["in_flight"])
+    if not flying:
+        return Phase("…", _("waits for the model’s worker"), is_proven=False)
+    words = ngettext(
+        "%(n)d action still reports, until %(time)s at the latest",
+        "%(n)d actions still report, until %(time)s at the latest",
+        flying,
+    ) % {"n": flying, "time": clock(run.drain_deadline)}
+    return Phase("…", words, is_proven=False)
+
+
+def _after(stop: StopRequest, moment: datetime) -> str:
+    return "+ " + span(max(moment - stop.requested_at, timedelta()))
+
+
+# --- Numbers -----------------------------------------------------------------------------------
+def numbers_of(groups: Groups) -> list[Number]:
+    """One number for each group; a sixth for what may still start, while there is any."""
+    found = [
+        Number(group, str(label), len(groups[group]), TONES.get(group, "plain"))
+        for group, label in GROUPS.items()
+    ]
+    if groups[WAITING]:
+        found.append(Number(WAITING, _("Waiting"), len(groups[WAITING]), "plain"))
+    return found
+
+
+def _total(groups: Groups) -> str:
+    total = sum(len(calls) for calls in groups.values())
+    return ngettext("%(n)d action in all", "%(n)d actions in all", total) % {"n": total}
+
+
+def not_done_by_stop(groups: Groups, stop: StopRequest) -> list[str]:
+    """What Stop did not do, said before anybody has to find out."""
+    effects = [call for call in groups["done"] if call.tier != Tier.READ_ONLY]
+    standing = [call for call in effects if not call.undo_state]
+    said = [
+        _("It did not call back “%(what)s”: %(crossing)s.")
+        % {"what": call.summary, "crossing": crossing(call, stop)}
+        for call in effects
+        if crossing(call, stop)
+    ]
+    if any(undo_of(call) == "possible" for call in standing):
+        said.append(_("It did not take back what was done. That stays until you undo it below."))
+    if any(undo_of(call) == "impossible" for call in standing):
+        said.append(_("What cannot be undone stays for good."))
+    if groups["in_flight"]:
+        said.append(_("It does not break off what is in flight: that still reports how it ended."))
+    if groups["in_doubt"]:
+        said.append(_("It does not know what became of what is in doubt. Nothing is sent again."))
+    if not (effects or groups["in_flight"] or groups["in_doubt"]):
+        said.append(_("There was nothing to take back: nothing had been changed."))
+    return said

@@ -1,0 +1,165 @@
+"""The words and figures that every page shares: times, spans, numbers, people, badges."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from agentruns.models import Run, ToolCall
+from agentruns.states import CALL, RUN, State
+from tools.contract import Tier
+from tools.models import TIER_LABELS
+
+NUMBER_WORDS = [
+    gettext_lazy("no"),
+    gettext_lazy("one"),
+    gettext_lazy("two"),
+    gettext_lazy("three"),
+    gettext_lazy("four"),
+    gettext_lazy("five"),
+    gettext_lazy("six"),
+    gettext_lazy("seven"),
+    gettext_lazy("eight"),
+    gettext_lazy("nine"),
+    gettext_lazy("ten"),
+]
+SUSPENDED = {
+    "approval": gettext_lazy("Waiting for approval"),
+    "paused": gettext_lazy("Paused"),
+    "dependency": gettext_lazy("Waiting: something is in doubt"),
+    "budget": gettext_lazy("Waiting: its budget is used up"),
+}
+# Why a call never started, where its state alone does not say it.
+NEVER_STARTED = {
+    "approval_withdrawn": gettext_lazy("approval withdrawn"),
+    "answer_cut": gettext_lazy("dropped: the answer broke off"),
+    "worker_lost": gettext_lazy("dropped: the worker was lost"),
+}
+DENIED = {
+    "run_not_running": gettext_lazy("The run was not running any more."),
+    "old_epoch": gettext_lazy("It belonged to an earlier part of the run."),
+    "claim_lost": gettext_lazy("Another worker had taken it over."),
+    "unknown_tool": gettext_lazy("There is no tool by that name."),
+    "grant_does_not_cover": gettext_lazy("This run was not given the right to use this tool."),
+    "tool_disabled": gettext_lazy("An admin has switched this tool off."),
+    "needs_consent": gettext_lazy("It would have needed a person’s approval."),
+}
+FAILURES = {
+    "provider_failed": gettext_lazy("The model’s provider failed."),
+    "provider_silent": gettext_lazy("The model’s provider fell silent."),
+    "model_unknown": gettext_lazy("This agent’s model cannot be used here."),
+    "turn_limit": gettext_lazy("It took too many steps."),
+    "worker_lost": gettext_lazy("Its worker was lost again and again."),
+    "answer_length": gettext_lazy("The answer got too long for the model."),
+    "answer_content_filter": gettext_lazy("The model’s provider withheld the answer."),
+}
+
+
+@dataclass(frozen=True)
+class Pill:
+    """A badge: a word, its tone and its icon, always together."""
+
+    label: str
+    tone: str
+    icon: str
+
+
+def sentence(text: str) -> str:
+    """`text` with a capital letter at its beginning."""
+    return text[:1].upper() + text[1:]
+
+
+def number(n: int) -> str:
+    """A count as a word up to ten, as figures from there on."""
+    return str(NUMBER_WORDS[n]) if 0 <= n < len(NUMBER_WORDS) else str(n)
+
+
+def clock(moment: datetime | None) -> str:
+    """The time of day, to the second."""
+    return f"{timezone.localtime(moment):%H:%M:%S}" if moment else ""
+
+
+def clock_exact(moment: datetime) -> str:
+    """The time of day, to the millisecond."""
+    local = timezone.localtime(moment)
+    return f"{local:%H:%M:%S}.{local.microsecond // 1000:03d}"
+
+
+def when(moment: datetime, *, now: datetime | None = None) -> str:
+    """The time of day, with the date unless it is today."""
+    local = timezone.localtime(moment)
+    if local.date() == timezone.localtime(now).date():
+        return f"{local:%H:%M}"
+    return date_format(local, "j M Y, H:i")
+
+
+def span(length: timedelta) -> str:
+    """A length of time in the unit that suits it: 38 ms, 0.9 s, 12 s, 3 min 5 s, 2 h 5 min."""
+    seconds = max(0.0, length.total_seconds())
+    if round(seconds * 1000) < 100:
+        return _("%(n)s ms") % {"n": round(seconds * 1000)}
+    if seconds < 9.95:
+        return _("%(n)s s") % {"n": f"{seconds:.1f}"}
+    whole = round(seconds)
+    if whole < 60:
+        return _("%(n)s s") % {"n": whole}
+    if whole < 3600:
+        return _("%(min)s min %(s)s s") % {"min": whole // 60, "s": whole % 60}
+    return _("%(h)s h %(min)s min") % {"h": whole // 3600, "min": whole % 3600 // 60}
+
+
+def name_of(user: Any) -> str:
+    """How a person is called on the pages; “the system” where it was nobody."""
+    if user is None:
+        return _("the system")
+    return str(user.get_full_name() or user.get_username())
+
+
+def tier_words(tier: str) -> str:
+    """How far it can be taken back."""
+    return str(TIER_LABELS[Tier(tier)])
+
+
+def shorten(text: str, limit: int) -> str:
+    """`text` on one line, with “…” where it was longer than `limit`."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def run_pill(run: Run, *, in_doubt: int = 0) -> Pill:
+    """The run's badge; it says what a waiting run waits for, and how much is in doubt."""
+    state = RUN.states[run.status]
+    label = str(state.label)
+    if run.status == "suspended":
+        label = str(SUSPENDED.get(run.suspended_reason, state.label))
+    elif run.status == "stopped_dirty" and in_doubt:
+        label = ngettext(
+            "Stopped, %(number)s thing in doubt", "Stopped, %(number)s things in doubt", in_doubt
+        ) % {"number": number(in_doubt)}
+    return _pill(state, label)
+
+
+def call_pill(call: ToolCall) -> Pill:
+    """The call's badge, in a word of its own for each way that it can end."""
+    state = CALL.states[call.state]
+    label = str(NEVER_STARTED.get(call.reason, state.label))
+    if state.group != "never_started":
+        label = str(state.label)
+    if call.state == "in_flight" and call.tier == Tier.IRREVERSIBLE:
+        label = _("leaving now")
+    if call.state == "landed":
+        label = _("done %(time)s") % {"time": clock(call.ended_at)}
+    return _pill(state, sentence(label))
+
+
+def _pill(state: State, label: str) -> Pill:
+    return Pill(label, state.tone, state.icon)
+
+
+def failure_words(run: Run) -> str:
+    """Why the run failed, as far as is known."""
+    return str(FAILURES.get(run.failure) or _("The answer did not end as it should."))

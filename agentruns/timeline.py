@@ -1,0 +1,232 @@
+"""The timeline's geometry: what happened when, as numbers that an SVG template draws.
+
+Pure: knows moments and words, nothing of runs. One time axis for all lanes, the moment of Stop as
+a line through all of them, and next to each bar the few words that it needs.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400]
+LETTER, WIDE_LETTER = 6.8, 12.0  # px: a letter at 12 px, at most; a Chinese character
+BAR = 12
+SPACING = 96.0  # px from one time to the next
+SHORTEST = 4.0  # px: nothing that happened is too short to be seen
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A time during which something waited (`is_solid` false) or was under way."""
+
+    start: datetime
+    end: datetime
+    tone: str = "plain"
+    is_solid: bool = True
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One row: its name, its stretches in order, and what is said beside them."""
+
+    name: str
+    stretches: Sequence[Stretch]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where things go. `is_stacked`: names and notes stand above and below the bars; else the
+    room beside the plot is as wide as they need, up to `most_name` and `most_note`.
+    """
+
+    width: int
+    is_stacked: bool = False
+    most_name: int = 0
+    most_note: int = 0
+
+
+WIDE = Layout(width=1080, most_name=340, most_note=320)
+NARROW = Layout(width=326, is_stacked=True)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The plot's place in the picture, and its time."""
+
+    width: int
+    left: int
+    right: int
+    is_stacked: bool
+    start: datetime
+    end: datetime
+
+    def at(self, moment: datetime) -> float:
+        """The x of a moment; one outside is drawn at the edge."""
+        inside = min(max(moment, self.start), self.end) - self.start
+        share = inside / (self.end - self.start)
+        return round(self.left + share * (self.right - self.left), 1)
+
+
+@dataclass(frozen=True)
+class Bar:
+    x: float
+    y: float
+    width: float
+    tone: str
+    is_solid: bool
+
+    @property
+    def radius(self) -> float:
+        return min(BAR / 2, self.width / 2)
+
+
+@dataclass(frozen=True)
+class Text:
+    x: float
+    y: float
+    words: str
+    anchor: str = "start"
+
+
+@dataclass(frozen=True)
+class Row:
+    name: Text
+    title: str
+    bars: list[Bar]
+    note: Text | None
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Everything that is drawn, in px of a box `width` × `height`."""
+
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+    rows: list[Row]
+    ticks: list[Text]
+    stop_x: float | None
+    stop_label: Text | None
+
+
+def draw(
+    lanes: Sequence[Lane],
+    *,
+    start: datetime,
+    end: datetime,
+    clock: Callable[[datetime], str],
+    stop: datetime | None = None,
+    stop_words: str = "",
+    layout: Layout = WIDE,
+) -> Timeline:
+    """Lay out `lanes` between `start` and `end`; times outside are drawn at the edge.
+
+    `clock` writes a moment as people read it. Needs no particular order of anything.
+    """
+    frame = _frame(lanes, start, max(end, start + timedelta(seconds=1)), layout)
+    top = 26 if stop else 0
+    y, rows = top + 10.0, []
+    for lane in lanes:
+        row, height = _row(lane, y, frame)
+        rows.append(row)
+        y += height
+    bottom = round(y)
+    return Timeline(
+        width=frame.width,
+        height=bottom + 24,
+        left=frame.left,
+        right=frame.right,
+        top=top,
+        bottom=bottom,
+        rows=rows,
+        ticks=_ticks(frame, clock, bottom + 18),
+        stop_x=frame.at(stop) if stop else None,
+        stop_label=_stop_label(frame.at(stop), stop_words, frame) if stop else None,
+    )
+
+
+def _frame(lanes: Sequence[Lane], start: datetime, end: datetime, layout: Layout) -> Frame:
+    if layout.is_stacked:
+        return Frame(layout.width, 2, layout.width - 4, True, start, end)
+    names = max((_length(lane.name) for lane in lanes), default=0)
+    notes = max((_length(lane.note) for lane in lanes), default=0)
+    left = round(min(names, layout.most_name)) + 16
+    right = layout.width - round(min(max(notes, 40), layout.most_note)) - 12
+    return Frame(layout.width, left, right, False, start, end)
+
+
+def _row(lane: Lane, y: float, frame: Frame) -> tuple[Row, float]:
+    bar_y = y + 18 if frame.is_stacked else y
+    bars = [_bar(stretch, bar_y, frame) for stretch in lane.stretches]
+    bars = [bar for bar in bars if bar.is_solid or bar.width > 1]
+    name = Text(0, y + 10, _fit(lane.name, frame.width if frame.is_stacked else frame.left - 14))
+    if frame.is_stacked:
+        note = Text(0, bar_y + BAR + 13, _fit(lane.note, frame.width)) if lane.note else None
+        return Row(name, lane.name, bars, note), 66 if note else 48
+    return Row(name, lane.name, bars, _beside(lane.note, bars, bar_y + 10, frame)), 30
+
+
+def _bar(stretch: Stretch, y: float, frame: Frame) -> Bar:
+    x, end = frame.at(stretch.start), frame.at(stretch.end)
+    width = round(end - x, 1)
+    if stretch.is_solid and width < SHORTEST:
+        width = SHORTEST
+        x = min(x, frame.right - SHORTEST)
+    return Bar(x, y, width, stretch.tone, stretch.is_solid)
+
+
+def _beside(note: str, bars: Sequence[Bar], y: float, frame: Frame) -> Text | None:
+    """Right of the last bar, or left of the first where the picture would end before the words."""
+    if not note:
+        return None
+    after = max((bar.x + bar.width for bar in bars), default=frame.left) + 10
+    before = min((bar.x for bar in bars), default=frame.left) - 10
+    length = _length(note)
+    if after + length > frame.width and before - length > frame.left:
+        return Text(before, y, note, "end")
+    return Text(after, y, _fit(note, frame.width - after))
+
+
+def _length(words: str) -> float:
+    """How wide `words` are drawn, in px; rather too much than too little."""
+    return sum(WIDE_LETTER if letter > "\u2e80" else LETTER for letter in words)
+
+
+def _fit(words: str, room: float) -> str:
+    if _length(words) <= room:
+        return words
+    while words and _length(words) > room - LETTER:
+        words = words[:-1]
+    return words.rstrip() + "…"
+
+
+def _ticks(frame: Frame, clock: Callable[[datetime], str], y: float) -> list[Text]:
+    """Round times, far enough from each other to be read."""
+    seconds = (frame.end - frame.start).total_seconds()
+    room = frame.right - frame.left
+    step = next((s for s in STEPS if room * s / seconds >= SPACING), STEPS[-1])
+    first = -(-frame.start.timestamp() // step) * step
+    moments: list[datetime] = []
+    while first <= frame.end.timestamp() and len(moments) < room / SPACING + 1:
+        moments.append(datetime.fromtimestamp(first, frame.start.tzinfo))
+        first += step
+    return [_tick(frame.at(moment), y, clock(moment), frame) for moment in moments]
+
+
+def _tick(x: float, y: float, words: str, frame: Frame) -> Text:
+    half = _length(words) / 2
+    if x + half > frame.width:
+        return Text(x, y, words, "end")
+    if x < half:
+        return Text(x, y, words, "start")
+    return Text(x, y, words, "middle")
+
+
+def _stop_label(x: float, words: str, frame: Frame) -> Text:
+    if x + 8 + _length(words) > frame.width:
+        return Text(x - 8, 14, words, "end")
+    return Text(x + 8, 14, words)

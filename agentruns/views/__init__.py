@@ -1,0 +1,1 @@
+"""The pages: parse what came, call one verb, draw the answer."""

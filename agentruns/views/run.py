@@ -1,0 +1,114 @@
+"""One run: its page, Stop, decisions, answers, undo. Everything works without JavaScript."""
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.middleware.csrf import get_token
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.safestring import mark_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from agentruns import rights
+from agentruns.errors import NotFound
+from agentruns.models import Run, ToolCall
+from agentruns.page.preview import preview_of
+from agentruns.page.run import TOP, build, find, sections
+from agentruns.protocol.stop import request_stop
+from compensation.saga import request_undo
+from review.services import answer_doubt, decide, look_up_again
+
+
+@login_required
+@require_safe
+def run(request: HttpRequest, run_id: str) -> HttpResponse:
+    """The page of the run, complete as the ledger has it now."""
+    page = build(_seen(request, run_id), request.user)
+    drawn = sections(page, get_token(request))
+    context = {
+        "page": page,
+        "run": page.run,
+        "is_live": True,
+        "top": mark_safe("".join(drawn[name] for name in TOP)),  # noqa: S308  (our templates)
+        "body": mark_safe("".join(drawn[name] for name in page.order)),  # noqa: S308
+    }
+    return render(request, "agentruns/run.html", context)
+
+
+@login_required
+@require_POST
+def stop(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Stop it. Pressed twice, late or at once with others: the page tells the one truth."""
+    run = _seen(request, run_id)
+    rights.require(request.user, run, allowed=rights.may_stop(request.user, run))
+    signal = "user" if run.owner_id == request.user.pk else "admin"
+    request_stop(run.pk, by=request.user, signal=signal)
+    return _back(run.pk)
+
+
+@login_required
+@require_POST
+def decide_call(request: HttpRequest, run_id: str, call_id: str) -> HttpResponse:
+    """Approve or reject exactly what the page showed."""
+    decide(
+        _call(request, run_id, call_id).pk,
+        by=request.user,
+        verdict=request.POST.get("verdict", ""),
+        digest=request.POST.get("digest", ""),
+        reason=request.POST.get("reason", ""),
+    )
+    return _back(run_id, f"call-{call_id}")
+
+
+@login_required
+@require_POST
+def answer_call(request: HttpRequest, run_id: str, call_id: str) -> HttpResponse:
+    """Say what became of a call in doubt."""
+    answer_doubt(
+        _call(request, run_id, call_id).pk,
+        by=request.user,
+        answer=request.POST.get("answer", ""),
+        evidence=request.POST.get("evidence", ""),
+    )
+    return _back(run_id, f"call-{call_id}")
+
+
+@login_required
+@require_POST
+def look_up_call(request: HttpRequest, run_id: str, call_id: str) -> HttpResponse:
+    """Have a call in doubt looked up once more."""
+    look_up_again(_call(request, run_id, call_id).pk, by=request.user)
+    return _back(run_id, f"call-{call_id}")
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def undo(request: HttpRequest, run_id: str) -> HttpResponse:
+    """First what undo would do with each ticked action; then, confirmed, do it."""
+    run = _seen(request, run_id)
+    rights.require(request.user, run, allowed=rights.may_undo(request.user, run))
+    if request.method == "POST":
+        request_undo(run.pk, by=request.user, call_ids=request.POST.getlist("call"))
+        return _back(run.pk, "undo-progress")
+    preview = preview_of(run, request.GET.getlist("call"))
+    return render(request, "agentruns/undo.html", {"run": run, "preview": preview})
+
+
+def _seen(request: HttpRequest, run_id: str) -> Run:
+    """The run, if this person may know of it. Raises NotFound."""
+    found = find(run_id, request.user)
+    if found is None:
+        raise NotFound
+    return found
+
+
+def _call(request: HttpRequest, run_id: str, call_id: str) -> ToolCall:
+    call = ToolCall.objects.filter(pk=call_id, run=_seen(request, run_id)).first()
+    if call is None:
+        raise NotFound
+    return call
+
+
+def _back(run_id: str, place: str = "") -> HttpResponseRedirect:
+    """To the run's page, which tells what came of it."""
+    anchor = f"#{place}" if place else ""
+    return HttpResponseRedirect(reverse("run", args=[run_id]) + anchor)

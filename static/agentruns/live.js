@@ -1,0 +1,135 @@
+// The live page of a run. The server sends the sections that changed, and new text with its
+// place; after a lost connection it sends everything that was missed.
+
+import { keepingFocus, morph } from "./morph.js";
+import { announce } from "./page.js";
+
+const run = document.getElementById("run");
+const light = document.getElementById("live");
+const FIRST_PAUSE = 500; // ms
+const LONGEST_PAUSE = 15000;
+const SIGNED_OUT = 4403;
+
+let pause = FIRST_PAUSE;
+let socket = null;
+const texts = new Map(); // of each open output: where its drawn text ends, and what comes after
+
+connect();
+readTexts();
+document.addEventListener("page:drawn", readTexts);
+document.addEventListener("visibilitychange", () => document.hidden || hurry());
+window.addEventListener("online", hurry);
+
+function connect() {
+  const address = new URL(`/ws/runs/${run.dataset.run}/`, location.href);
+  address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+  address.searchParams.set("seq", run.dataset.seq);
+  address.searchParams.set("lang", document.documentElement.lang);
+  socket = new WebSocket(address);
+  socket.onmessage = ({ data }) => hear(JSON.parse(data));
+  socket.onclose = ({ code }) => lost(code);
+}
+
+function lost(code) {
+  socket = null;
+  if (code === SIGNED_OUT) return show("out");
+  show("away");
+  // Jitter, so that after a restart not every page of the house comes at once.
+  setTimeout(connect, pause * (0.5 + Math.random()));
+  pause = Math.min(pause * 2, LONGEST_PAUSE);
+}
+
+function hurry() {
+  pause = FIRST_PAUSE;
+}
+
+function show(state) {
+  if (light.dataset.state === state) return;
+  light.dataset.state = state;
+  light.textContent = light.dataset[state];
+}
+
+function hear(message) {
+  if (message.type === "state") draw(message);
+  else if (message.type === "text") addText(message);
+}
+
+function draw({ seq, phase, order, html }) {
+  show("live");
+  pause = FIRST_PAUSE;
+  keepingFocus(() => {
+    const body = document.getElementById("run-body");
+    for (const markup of Object.values(html)) put(body, parse(markup));
+    arrange(body, order);
+  });
+  run.dataset.seq = seq;
+  run.dataset.phase = phase;
+  readTexts();
+  announce(document.querySelector("#run-verdict, #run-head").dataset.announce);
+}
+
+function put(body, section) {
+  const here = document.getElementById(section.id);
+  if (here) morph(here, section, true);
+  else body.append(section);
+  window.htmx?.process(here ?? section);
+}
+
+function parse(markup) {
+  const template = document.createElement("template");
+  template.innerHTML = markup;
+  return template.content.firstElementChild;
+}
+
+/** Sections in their order, moving only those that are out of place. */
+function arrange(body, order) {
+  const wanted = order.map((name) => `run-${name}`);
+  for (const child of [...body.children]) if (!wanted.includes(child.id)) child.remove();
+  wanted.forEach((id, place) => {
+    const section = document.getElementById(id);
+    if (section && body.children[place] !== section) {
+      body.insertBefore(section, body.children[place] ?? null);
+    }
+  });
+}
+
+/** After drawing: what was streamed already, and is not drawn yet, goes behind what is drawn. */
+function readTexts() {
+  const open = new Map();
+  for (const place of document.querySelectorAll("[data-output]")) {
+    const start = Number(place.dataset.start);
+    const tail = place.querySelector("[data-tail]");
+    const known = texts.get(place.dataset.output);
+    let text = letters(tail.textContent);
+    if (known && known.start <= start) {
+      const rest = known.text.slice(start - known.start);
+      if (rest.length > text.length) text = rest;
+    }
+    tail.textContent = text.join("");
+    open.set(place.dataset.output, { start, text });
+  }
+  texts.clear();
+  for (const [output, known] of open) texts.set(output, known);
+}
+
+/** The output reads as before up to `offset`, then as `text`. */
+function addText({ output, offset, text }) {
+  const known = texts.get(String(output));
+  if (!known) return; // its place comes with the next drawing, and the text with it
+  const end = known.start + known.text.length;
+  const news = letters(text);
+  if (offset + news.length <= end) return; // shown already
+  if (offset > end) {
+    socket?.send(JSON.stringify({ type: "refresh" }));
+    return;
+  }
+  known.text = offset <= known.start
+    ? news.slice(known.start - offset)
+    : [...known.text.slice(0, offset - known.start), ...news];
+  document.querySelector(`[data-output="${output}"] [data-tail]`).textContent = known.text.join("");
+}
+
+/** Characters as the server counts them: code points, not the halves of an emoji. */
+function letters(text) {
+  return Array.from(text);
+}

@@ -1,0 +1,57 @@
+// What every page does beyond plain HTML. Without it everything still works, by full reloads.
+
+import { keepingFocus, morph } from "./morph.js";
+
+// The reader's time zone, so that the server writes times as the clock on the wall shows them.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (zone) document.cookie = `timezone=${zone}; path=/; max-age=31536000; samesite=lax`;
+
+/** Put words into the page's region for problems, which is read out. */
+export function tell(words) {
+  const line = document.createElement("div");
+  line.className = "problem";
+  line.textContent = words;
+  document.getElementById("problem").replaceChildren(...(words ? [line] : []));
+}
+
+/** Have a screen reader say `words`, unless it has just said them. */
+export function announce(words) {
+  const line = document.getElementById("announce");
+  if (words && line.textContent !== words) line.textContent = words;
+}
+
+if (window.htmx) {
+  htmx.defineExtension("keep", {
+    isInlineSwap: (style) => style === "keep",
+    handleSwap(style, target, fragment) {
+      if (style !== "keep") return false;
+      const wanted = fragment.firstElementChild;
+      // Nothing of ours came back: signed out meanwhile, most likely. The address knows.
+      if (!wanted) location.reload();
+      else keepingFocus(() => morph(target, wanted));
+      return wanted ? [target] : true;
+    },
+  });
+}
+
+document.addEventListener("htmx:beforeRequest", () => tell(""));
+document.addEventListener("htmx:afterSwap", ({ target }) => {
+  target.dispatchEvent(new CustomEvent("page:drawn", { bubbles: true }));
+});
+
+// No answer at all. Stop may be asked for as often as one likes: so it is, until it gets through.
+document.addEventListener("htmx:sendError", ({ target }) => {
+  const words = document.getElementById("problem").dataset;
+  if (target.hasAttribute("hx-trigger")) return;
+  tell(target.matches("[data-stop]") ? words.stopAgain : words.noAnswer);
+  if (target.matches("[data-stop]")) setTimeout(() => target.requestSubmit(), 1000);
+});
+
+document.addEventListener("click", (event) => {
+  const place = event.target.closest("[data-close]");
+  const open = place && document.getElementById("run") && document.querySelector(place.dataset.close);
+  if (!open) return;
+  event.preventDefault();
+  open.replaceChildren();
+  document.querySelector("#undo button")?.focus();
+});
