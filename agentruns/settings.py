@@ -140,7 +140,6 @@ AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_CALLABLE = "agentruns.api.problems.locked_out"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_LOCKOUT_TEMPLATE = "agentruns/locked_out.html"
 CSRF_FAILURE_VIEW = "agentruns.views.problems.forged"
 
 # --- What a browser may load ------------------------------------------------------------------

@@ -8,7 +8,6 @@ from http import HTTPStatus
 from typing import Any
 
 import structlog
-from axes.helpers import get_lockout_message
 from django.core.exceptions import (
     PermissionDenied,
     RequestDataTooBig,
@@ -17,6 +16,7 @@ from django.core.exceptions import (
 )
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -84,7 +84,7 @@ def locked_out(request: HttpRequest, response: HttpResponse | None, *args: Any) 
     """What somebody gets after too many failed attempts to sign in, here or on the page."""
     if request.path.startswith("/api/"):
         return problem_response(TooManyAttempts())
-    return HttpResponse(get_lockout_message(), status=429)
+    return render(request, "agentruns/locked_out.html", status=429)
 
 
 def _translated(error: Exception) -> AgentrunsError | None:
