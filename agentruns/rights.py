@@ -60,10 +60,13 @@ def visible_runs(user: Person) -> QuerySet[Run]:
     return Run.objects.filter(owner_id=user.pk) if user.is_active else Run.objects.none()
 
 
-def require(user: Person, run: Run, *, allowed: bool) -> None:
-    """Raise NotAllowed unless `allowed`; NotFound for people who may not even see the run."""
-    if allowed:
-        return
+def require(user: Person, run: Run, *, allowed: bool) -> User:
+    """The person, who has signed in and is `allowed`.
+
+    Raises NotAllowed otherwise, or NotFound for people who may not even see the run.
+    """
+    if allowed and isinstance(user, User):
+        return user
     if may_see(user, run):
         raise NotAllowed(run_id=run.pk)
     raise NotFound(run_id=run.pk)

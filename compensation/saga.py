@@ -26,7 +26,7 @@ from agentruns.models import Run, ToolCall
 from agentruns.protocol.execute import context_of
 from agentruns.protocol.ledger import EXECUTOR, change, clock, lock_run, person, record
 from agentruns.protocol.undo import mark_undone, must_not_act
-from agentruns.rights import may_undo, require
+from agentruns.rights import Person, may_undo, require
 from compensation.gate import refusal
 from compensation.models import Compensation, UndoRequest
 from compensation.queries import PreviewItem, foresee, in_undo_order, latest_steps, living_steps
@@ -68,7 +68,7 @@ def preview(run: Run, call_ids: Iterable[str] | None = None) -> list[PreviewItem
     return [foresee(call, steps.get(call.pk)) for call in _chosen(run, call_ids)]
 
 
-def request_undo(run_id: str, *, by: User, call_ids: Iterable[str]) -> UndoRequest:
+def request_undo(run_id: str, *, by: Person, call_ids: Iterable[str]) -> UndoRequest:
     """Plan the undo of these calls, and ring for the first step.
 
     A call that is undone, or is being undone, is not undone again: if that leaves nothing to
@@ -77,7 +77,7 @@ def request_undo(run_id: str, *, by: User, call_ids: Iterable[str]) -> UndoReque
     """
     with transaction.atomic(durable=True):
         run = lock_run(run_id)
-        require(by, run, allowed=may_undo(by, run))
+        asker = require(by, run, allowed=may_undo(by, run))
         must_not_act(run)
         calls = _chosen(run, call_ids)
         if not calls:
@@ -88,12 +88,12 @@ def request_undo(run_id: str, *, by: User, call_ids: Iterable[str]) -> UndoReque
             sentence = f"{refused.call.summary}: {refused.text}"
             raise WrongState(sentence, call_id=refused.call.pk, reason=refused.code)
         new = [item.call for item in items if item.can_undo]
-        request = _plan(run, by, new) if new else steps[calls[0].pk].request
+        request = _plan(run, asker, new) if new else steps[calls[0].pk].request
         doorbell.ring_task("compensation.tasks.undo_next", run.pk)
         return request
 
 
-def try_again(step_id: str, *, by: User) -> UndoRequest:
+def try_again(step_id: str, *, by: Person) -> UndoRequest:
     """Ask anew for what was given up, under the authority of `by`. Raises as request_undo does."""
     step = Compensation.objects.filter(pk=step_id).select_related("call").first()
     if step is None:

@@ -13,7 +13,7 @@ from agentruns.errors import BadInput, NotFound, WrongState
 from agentruns.models import Run, ToolCall
 from agentruns.protocol import consent, doubt
 from agentruns.protocol.ledger import clock, lock_call
-from agentruns.rights import may_decide, require
+from agentruns.rights import Person, may_decide, require
 from agentruns.states import STOPPED_RUN, STOPPING_RUN
 from review.models import Approval
 from tools import registry
@@ -22,7 +22,7 @@ REASON_LIMIT = 500
 EVIDENCE_LIMIT = 2000
 
 
-def decide(call_id: str, *, by: User, verdict: str, digest: str, reason: str = "") -> Approval:
+def decide(call_id: str, *, by: Person, verdict: str, digest: str, reason: str = "") -> Approval:
     """Approve or reject the call that was shown with `digest`; returns the decision as kept.
 
     The same decision again, by the same person, is the same Approval. Raises WrongState, whose
@@ -34,15 +34,15 @@ def decide(call_id: str, *, by: User, verdict: str, digest: str, reason: str = "
     reason = _text(reason, REASON_LIMIT, "reason")
     with transaction.atomic(durable=True):
         run, call = lock_call(call_id)
-        require(by, run, allowed=may_decide(by, run))
-        if earlier := _same_decision(call, by, verdict, digest):
+        decider = require(by, run, allowed=may_decide(by, run))
+        if earlier := _same_decision(call, decider, verdict, digest):
             return earlier
         _must_be_open(run, call)
         _must_be_as_shown(call, digest)
         if verdict == Approval.Verdict.APPROVED:
-            consent.approve(run, call, by=by, digest=digest)
+            consent.approve(run, call, by=decider, digest=digest)
         else:
-            consent.reject(run, call, by=by, reason=reason)
+            consent.reject(run, call, by=decider, reason=reason)
         return Approval.objects.create(
             call=call,
             verdict=verdict,
@@ -50,12 +50,12 @@ def decide(call_id: str, *, by: User, verdict: str, digest: str, reason: str = "
             args=call.args,
             summary=call.summary,
             reason=reason,
-            decided_by=by,
+            decided_by=decider,
             decided_at=clock().now,
         )
 
 
-def answer_doubt(call_id: str, *, by: User, answer: str, evidence: str = "") -> None:
+def answer_doubt(call_id: str, *, by: Person, answer: str, evidence: str = "") -> None:
     """Say what became of a call in doubt: one of doubt.ANSWERS. Raises BadInput, WrongState,
     NotAllowed, NotFound.
     """
@@ -64,7 +64,7 @@ def answer_doubt(call_id: str, *, by: User, answer: str, evidence: str = "") -> 
     doubt.answer(call_id, by=by, answer=answer, evidence=evidence)
 
 
-def look_up_again(call_id: str, *, by: User) -> None:
+def look_up_again(call_id: str, *, by: Person) -> None:
     """Have the outside system asked once more, now. Raises WrongState if the call is not in
     doubt or cannot be looked up; NotAllowed, NotFound.
     """
@@ -76,7 +76,7 @@ def look_up_again(call_id: str, *, by: User) -> None:
     doorbell.ring_task("agentruns.tasks.look_up", call_id)
 
 
-def _must_decide(user: User, call_id: str) -> ToolCall:
+def _must_decide(user: Person, call_id: str) -> ToolCall:
     call = ToolCall.objects.select_related("run").filter(pk=call_id).first()
     if call is None:
         raise NotFound(call_id=call_id)

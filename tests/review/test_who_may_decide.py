@@ -5,6 +5,7 @@ from django.contrib.auth.models import AnonymousUser, User
 
 from agentruns import rights
 from agentruns.errors import AgentrunsError, NotAllowed, NotFound
+from compensation import saga
 from review.models import Approval
 from review.services import answer_doubt, decide, look_up_again
 from tests.acting import acted, call, mail, message
@@ -53,6 +54,10 @@ def test_somebody_who_is_not_signed_in_may_nothing(owner: User) -> None:
     assert not rights.may_see(nobody, run)
     assert not rights.may_stop(nobody, run)
     assert not rights.visible_runs(nobody).exists()
+    with pytest.raises(NotFound):
+        decide(call(run).pk, by=nobody, verdict="approved", digest=call(run).args_digest)
+    with pytest.raises(NotFound):
+        saga.request_undo(run.pk, by=nobody, call_ids=[call(run).pk])
 
 
 def test_an_inactive_owner_and_a_reviewer_who_left_the_group_may_nothing_more(
