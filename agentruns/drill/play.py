@@ -142,7 +142,11 @@ class Drill:
             self.steering.release(kill_at)
 
     def _approve(self) -> None:
-        for call in ToolCall.objects.filter(run=self.run_id, state="awaiting_approval"):
+        """Say yes as a reviewer, but not to what comes after the stop: it would race with it."""
+        asking = ToolCall.objects.filter(run=self.run_id, state="awaiting_approval")
+        if last := self.plan.stop_at.call:
+            asking = asking.filter(number__lte=last)
+        for call in asking:
             try:
                 decide(call.pk, by=self.reviewer, verdict="approved", digest=call.args_digest)
             except WrongState:  # it ended at this moment, and its end is on record

@@ -36,6 +36,12 @@ class Point:
         return self.text not in (NEVER, BEFORE_START)
 
     @property
+    def call(self) -> int | None:
+        """The number of its call, if it is a point of one."""
+        kind, *rest = self.text.split(":")
+        return int(rest[0]) if kind == "call" else None
+
+    @property
     def may_hold(self) -> bool:
         """Whether a worker can be made to wait there without falsifying what is measured.
 

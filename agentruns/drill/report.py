@@ -36,7 +36,8 @@ def report_of(plan: Plan, played: Played) -> Data:
         "status": run.status,
         "is_settled": played.is_settled,
         "stop": _stop(played, requests),
-        "kill": _kill(plan, played, run),
+        "kill": {"at": plan.kill_at.text, "pid": played.killed_pid} if plan.kill_at else None,
+        "doubts": _doubts(run),
         "groups": {name: groups[name] for name in GROUPS},
         "world": _world(there, calls),
         "tokens": _tokens(run, requests, stop),
@@ -98,20 +99,14 @@ def _stop(played: Played, requests: list[ModelRequest]) -> Data | None:
     }
 
 
-def _kill(plan: Plan, played: Played, run: Run) -> Data | None:
-    """Who was killed, and how the calls that this left in doubt were resolved."""
-    if plan.kill_at is None:
-        return None
+def _doubts(run: Run) -> list[Data]:
+    """The calls that were in doubt at any time, and what became of that."""
     doubted = LedgerEvent.objects.filter(run=run, kind="call.in_doubt")
     calls = ToolCall.objects.filter(pk__in=doubted.values("call")).order_by("number")
-    return {
-        "at": plan.kill_at.text,
-        "pid": played.killed_pid,
-        "in_doubt": [
-            {"id": call.pk, "tool": call.tool, "found": _found(call), "state": call.state}
-            for call in calls
-        ],
-    }
+    return [
+        {"id": call.pk, "tool": call.tool, "found": _found(call), "state": call.state}
+        for call in calls
+    ]
 
 
 def _found(call: ToolCall) -> str | None:

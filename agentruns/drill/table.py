@@ -56,8 +56,8 @@ def _stop(report: Data) -> Iterator[str]:
     yield _("Tokens  %(generated)d generated, %(shown)d shown as text") % tokens
     if kill is not None:
         yield _("Killed  process %(pid)s at %(at)s") % kill
-        for call in kill["in_doubt"]:
-            yield _("        %(tool)s was in doubt; looked up: %(found)s; now %(state)s") % call
+    for call in report["doubts"]:
+        yield _("Doubt   %(tool)s; looked up: %(found)s; now %(state)s") % call
     yield ""
 
 

@@ -1,0 +1,78 @@
+"""Ledger and world agree, and nothing leaks, wherever a run is stopped (A10, A4, B1, B13, B16).
+
+Each drill is the real command, on real workers, against the world's real servers.
+"""
+
+import pytest
+
+from tests.drill.drills import Drills
+
+EFFECTS = ["calendar.create_event", "email.send", "git.open_draft", "chat.post_message"]
+
+# Where Stop comes → what is done, and what never started, in that order.
+STORIES: dict[str, tuple[list[str], list[str]]] = {
+    "never": (["mail.search", *EFFECTS, "email.send"], []),
+    "before-start": ([], []),
+    "call:1:landed": (["mail.search"], []),
+    "call:2:proposed": (["mail.search"], ["calendar.create_event"]),
+    "call:2:buffered": (["mail.search"], ["calendar.create_event"]),
+    "call:2:gate": (["mail.search", "calendar.create_event"], ["email.send"]),
+    "call:2:sent": (["mail.search", "calendar.create_event"], ["email.send"]),
+    "call:2:landed": (["mail.search", "calendar.create_event"], ["email.send"]),
+    "call:3:gate": (["mail.search", "calendar.create_event", "email.send"], []),
+    "call:5:buffered": (["mail.search", *EFFECTS[:3]], ["chat.post_message"]),
+    "token:2": ([], []),
+    "token:70": (["mail.search"], []),
+}
+DRILLS = [f"--stop-at {point}" for point in STORIES]
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.mark.parametrize("point", STORIES)
+def test_what_is_done_and_what_never_started_is_what_the_world_says(
+    drills: Drills, point: str
+) -> None:
+    played = drills[f"--stop-at {point}"]
+    report = played.report
+    done, never_started = STORIES[point]
+    assert (played.tools("done"), played.tools("never_started")) == (done, never_started)
+    assert [report["groups"][name] for name in ("failed", "in_flight", "in_doubt")] == [[]] * 3
+    there = {tool: done.count(tool) for tool in done if tool != "mail.search"}
+    assert played.effects() == there
+    assert report["agreement"]
+    assert report["leaked"] == []
+
+
+@pytest.mark.parametrize("point", [point for point in STORIES if point != "never"])
+def test_the_stop_is_one_step_of_the_epoch_and_ends_clean(drills: Drills, point: str) -> None:
+    report = drills[f"--stop-at {point}"].report
+    assert report["status"] == "stopped_clean"
+    assert (report["stop"]["epoch"], report["stop"]["won_by"]) == (2, "stop")
+    assert report["stop"]["safe_stop_ms"] is not None
+
+
+def test_a_run_that_nobody_stops_goes_on_to_its_end(drills: Drills) -> None:
+    report = drills["--stop-at never"].report
+    assert (report["status"], report["stop"]) == ("completed", None)
+
+
+def test_stop_before_the_start_leaves_nothing_to_do_for_a_late_message(drills: Drills) -> None:
+    """A10."""
+    report = drills["--stop-at before-start"].report
+    assert report["tokens"]["generated"] == 0
+
+
+@pytest.mark.parametrize("point", ["token:2", "call:5:buffered"])
+def test_stop_in_the_stream_ends_it_at_the_provider(drills: Drills, point: str) -> None:
+    """B13: counted at the provider's side."""
+    report = drills[f"--stop-at {point}"].report
+    whole = drills["--stop-at never"].report["tokens"]["generated"]
+    assert report["stop"]["generation_closed_ms"] is not None
+    assert report["tokens"]["generated"] < whole
+
+
+def test_the_machine_readable_report_is_all_that_is_printed(drills: Drills) -> None:
+    played = drills["--stop-at call:2:gate"]
+    assert set(played.report) >= {"run_id", "status", "stop", "groups", "world", "tokens"}
+    assert played.err == ""

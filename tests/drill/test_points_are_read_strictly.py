@@ -1,0 +1,46 @@
+import pytest
+
+from agentruns.drill.errors import DrillError
+from agentruns.drill.points import PATTERNS, point
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_every_pattern_is_a_point_once_it_has_a_number(pattern: str) -> None:
+    text = pattern.replace("N", "12")
+    assert point(text).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "token",
+        "token:N",
+        "token:0",
+        "token:-1",
+        "token:1:2",
+        "token:1:gate",
+        "call:1",
+        "call:N:gate",
+        "call:01:gate",
+        "call:1:committed",
+        "call:1:gate:",
+        "call:9999999:gate",
+        " never",
+        "Never",
+        "stop:begin",
+        "../../etc",
+    ],
+)
+def test_anything_else_is_refused_with_the_patterns(text: str) -> None:
+    with pytest.raises(DrillError, match=r"There is no point “.*”\. Points: never, before-start"):
+        point(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "may_hold"),
+    [("never", False), ("before-start", False), ("token:3", False), ("call:3:gate", True)],
+)
+def test_only_a_call_may_hold_its_worker(text: str, may_hold: bool) -> None:
+    """A driver that is held at a token would close the model's stream late."""
+    assert point(text).may_hold is may_hold
