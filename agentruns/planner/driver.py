@@ -58,7 +58,7 @@ class Driver:
             await _break_off(self.lease, self.fragment, "provider_failed", str(error))
             return
         finally:
-            await _end_all(tasks)
+            await end_all(tasks)
             await self._send_tail()
         await self._end(ended, last)
 
@@ -205,7 +205,7 @@ def _layer() -> Any:
     return get_channel_layer()
 
 
-async def _end_all(tasks: list[asyncio.Task[None]]) -> None:
+async def end_all(tasks: list[asyncio.Task[None]]) -> None:
     """Cancel, and again until it is heard: before Python 3.12, asyncio.wait_for drops a
     cancellation that comes in the moment in which what it waits for is done.
     """
