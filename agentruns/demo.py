@@ -39,9 +39,11 @@ def person(
     found, is_new = User.objects.get_or_create(username=username, defaults=names | rights)
     if is_new:
         found.set_unusable_password()
-    if settings.DEMO_PASSWORD:
+        found.save(update_fields=["password"])
+    # Setting the same one again would sign them out everywhere.
+    if settings.DEMO_PASSWORD and not found.check_password(settings.DEMO_PASSWORD):
         found.set_password(settings.DEMO_PASSWORD)
-    found.save(update_fields=["password"])
+        found.save(update_fields=["password"])
     if reviews:
         found.groups.add(Group.objects.get_or_create(name=REVIEWERS)[0])
     return found
