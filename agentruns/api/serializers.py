@@ -149,6 +149,7 @@ class Tokens(serializers.Serializer[Any]):
 
 class RunUrls(serializers.Serializer[Any]):
     self = serializers.CharField()
+    page = serializers.CharField(help_text="For people, in a browser.")
     cancel = serializers.CharField()
     ledger = serializers.CharField()
     snapshot = serializers.CharField()
@@ -195,7 +196,8 @@ class RunSummary(serializers.ModelSerializer[Run]):
     def get_urls(self, run: Run) -> dict[str, str]:
         address = f"/api/v1/runs/{run.pk}"
         parts = ("cancel", "ledger", "snapshot")
-        return {"self": address} | {part: f"{address}/{part}" for part in parts}
+        page = {"self": address, "page": f"/runs/{run.pk}/"}
+        return page | {part: f"{address}/{part}" for part in parts}
 
 
 class RunDetail(RunSummary):
