@@ -15,6 +15,8 @@ from urllib.parse import parse_qs
 import structlog
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.layers import get_channel_layer
+from django.db import InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
 from agentruns.doorbell import run_group
@@ -22,6 +24,8 @@ from agentruns.page.reader import person_of, reading
 from agentruns.page.run import build, find, sections
 
 APART = 0.05  # seconds between two drawings
+JOIN_LIMIT = 5.0  # seconds for joining the run's group
+PAUSE = 1.0  # seconds until something that is away is tried again
 TEXT_APART = 0.4  # seconds after which new text is drawn as Markdown
 LOOK_AGAIN = 2.0  # seconds after which it looks without a doorbell
 LOOK_AGAIN_ENDED = 10.0  # the same, once the run has ended
@@ -42,29 +46,27 @@ class RunConsumer(AsyncWebsocketConsumer):
     Takes `{"type": "refresh"}` from a page that noticed a hole, and nothing else.
     """
 
+    channel_layer_alias = None  # see _listen: a page opens also while Redis is away
+
     async def connect(self) -> None:
-        """Let in who may see the run; join its group before reading, so that nothing is missed."""
+        """Let in who may see the run."""
         self.run_id: str = self.scope["url_route"]["kwargs"]["run_id"]
         self.sent: dict[str, str] = {}
         self.has_ended = False
         self.changed = asyncio.Event()
-        self.is_in_group = False
         self.is_text_new = False
-        self.watch: asyncio.Task[None] | None = None
+        self.tasks: list[asyncio.Task[None]] = []
         if not await _off_loop(_may_see, self.run_id, self.scope):
             await self.close(code=NO_SUCH_RUN)
             return
         await self.accept()
-        await self._join()
         self.changed.set()
-        self.watch = asyncio.create_task(self._watch())
+        self.tasks = [asyncio.create_task(work) for work in (self._listen(), self._watch())]
 
     async def disconnect(self, code: int) -> None:
-        if self.watch is not None:
-            self.watch.cancel()
-        if self.is_in_group:
-            with contextlib.suppress(Exception):  # Redis may be away; the channel expires anyway
-                await self.channel_layer.group_discard(run_group(self.run_id), self.channel_name)
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Answer a message of the client: the state anew, or what is wrong with the message."""
@@ -75,6 +77,29 @@ class RunConsumer(AsyncWebsocketConsumer):
         self.changed.set()
 
     # --- What the doorbells say ----------------------------------------------------------------
+    async def _listen(self) -> None:
+        """Hear the run's doorbells, for as long as the page is open."""
+        while True:
+            try:
+                await self._hear()
+            except Exception as error:  # noqa: BLE001  (Redis is away: looking has to do)
+                log.warning("page.hears_nothing", run_id=self.run_id, error=repr(error))
+                await asyncio.sleep(PAUSE)
+
+    async def _hear(self) -> None:
+        layer = get_channel_layer()
+        async with asyncio.timeout(JOIN_LIMIT):
+            channel = await layer.new_channel()
+            await layer.group_add(run_group(self.run_id), channel)
+        # What was rung before we had joined is seen by looking once more.
+        self.changed.set()
+        try:
+            while True:
+                await self.dispatch(await layer.receive(channel))
+        finally:
+            with contextlib.suppress(Exception):
+                await layer.group_discard(run_group(self.run_id), channel)
+
     async def run_changed(self, message: dict[str, Any]) -> None:
         self.changed.set()
 
@@ -92,45 +117,31 @@ class RunConsumer(AsyncWebsocketConsumer):
         """Look whenever a doorbell rang, and now and then without one."""
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.changed.wait(), self._patience())
+                async with asyncio.timeout(LOOK_AGAIN_ENDED if self.has_ended else LOOK_AGAIN):
+                    await self.changed.wait()
             self.changed.clear()
             self.is_text_new = False
             try:
                 state = await _off_loop(_state, self.run_id, self.scope)
-            except Exception:
-                # The database may be away for a moment. The page says what it last knew, and
-                # the next look is due soon.
-                log.exception("page.not_drawn", run_id=self.run_id)
-                await asyncio.sleep(1)
+            except (OperationalError, InterfaceError) as error:
+                # The database is away for a moment; the page goes on saying what it last knew.
+                log.warning("page.not_drawn", run_id=self.run_id, error=repr(error))
+                await asyncio.sleep(PAUSE)
                 continue
             if state is None:
                 await self.close(code=SIGNED_OUT)
                 return
             self.has_ended = state.pop("has_ended")
             await self._show(state)
-            await self._join()
             await asyncio.sleep(APART)
 
     async def _show(self, state: dict[str, Any]) -> None:
         """Send the sections that differ from what this page was sent before."""
         html = state["html"]
-        news = {name: drawn for name, drawn in html.items() if self.sent.get(name) != drawn}
-        if news or list(html) != list(self.sent):
+        before, self.sent = self.sent, html  # first, so that a refresh meanwhile is not lost
+        news = {name: drawn for name, drawn in html.items() if before.get(name) != drawn}
+        if news or list(html) != list(before):
             await self._send({"type": "state", **state, "html": news})
-        self.sent = html
-
-    def _patience(self) -> float:
-        return LOOK_AGAIN_ENDED if self.has_ended else LOOK_AGAIN
-
-    async def _join(self) -> None:
-        """Join the run's group; while Redis is away, looking now and then has to do."""
-        if self.is_in_group:
-            return
-        with contextlib.suppress(Exception):
-            await asyncio.wait_for(
-                self.channel_layer.group_add(run_group(self.run_id), self.channel_name), 1
-            )
-            self.is_in_group = True
 
     async def _send(self, message: dict[str, Any]) -> None:
         with contextlib.suppress(OSError, RuntimeError):  # the page has gone; it will come back

@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -22,8 +23,7 @@ class NewRunForm(forms.Form):
     """
 
     key = forms.CharField(max_length=64, widget=forms.HiddenInput)
-    agent = forms.ModelChoiceField(
-        Agent.objects.none(),
+    agent = forms.ChoiceField(
         error_messages={
             "required": _("Choose who should do it."),
             "invalid_choice": _("This agent is not there any more. Choose another one."),
@@ -38,11 +38,15 @@ class NewRunForm(forms.Form):
         },
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, agents: Iterable[Agent], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.agents = {agent.pk: agent for agent in agents}
         field = self.fields["agent"]
-        assert isinstance(field, forms.ModelChoiceField)
-        field.queryset = Agent.objects.filter(is_listed=True)
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(agent.pk, agent.name) for agent in self.agents.values()]
+
+    def clean_agent(self) -> Agent:
+        return self.agents[self.cleaned_data["agent"]]
 
     def clean_goal(self) -> str:
         """The goal as the protocol takes it."""

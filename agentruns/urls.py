@@ -3,12 +3,16 @@
 from typing import Any
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, register_converter
 from django.views.i18n import set_language
 
 from agentruns.consumers import RunConsumer
 from agentruns.health import healthz, readyz
 from agentruns.views import run, runs, session
+from agentruns.views.converters import CallId, RunId
+
+register_converter(RunId, "run")
+register_converter(CallId, "call")
 
 urlpatterns: list[Any] = [
     path("healthz", healthz, name="healthz"),
@@ -22,12 +26,12 @@ urlpatterns: list[Any] = [
     path("language/", set_language, name="set_language"),
     path("", runs.runs, name="runs"),
     path("runs/new/", runs.new_run, name="new-run"),
-    path("runs/<str:run_id>/", run.run, name="run"),
-    path("runs/<str:run_id>/stop/", run.stop, name="run-stop"),
-    path("runs/<str:run_id>/undo/", run.undo, name="run-undo"),
-    path("runs/<str:run_id>/calls/<str:call_id>/decide/", run.decide_call, name="call-decide"),
-    path("runs/<str:run_id>/calls/<str:call_id>/answer/", run.answer_call, name="call-answer"),
-    path("runs/<str:run_id>/calls/<str:call_id>/look-up/", run.look_up_call, name="call-look-up"),
+    path("runs/<run:run_id>/", run.run, name="run"),
+    path("runs/<run:run_id>/stop/", run.stop, name="run-stop"),
+    path("runs/<run:run_id>/undo/", run.undo, name="run-undo"),
+    path("runs/<run:run_id>/calls/<call:call_id>/decide/", run.decide_call, name="call-decide"),
+    path("runs/<run:run_id>/calls/<call:call_id>/answer/", run.answer_call, name="call-answer"),
+    path("runs/<run:run_id>/calls/<call:call_id>/look-up/", run.look_up_call, name="call-look-up"),
 ]
 
 handler400 = "agentruns.views.problems.bad_request"
@@ -36,5 +40,5 @@ handler404 = "agentruns.views.problems.not_found"
 handler500 = "agentruns.views.problems.broken"
 
 websocket_urlpatterns: list[Any] = [
-    path("ws/runs/<str:run_id>/", RunConsumer.as_asgi()),
+    path("ws/runs/<run:run_id>/", RunConsumer.as_asgi()),
 ]

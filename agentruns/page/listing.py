@@ -32,7 +32,13 @@ FILTERS: list[tuple[str, Any, tuple[str, ...]]] = [
     ("failed", _("Failed"), FINISHED_RUN[1:]),
 ]
 # What a row tells of its actions, in this order, and in these tones.
-TOLD = [("in_doubt", "doubt"), ("in_flight", "running"), ("done", "done"), ("failed", "failed")]
+TOLD = [
+    ("in_doubt", "doubt"),
+    ("in_flight", "running"),
+    ("done", "done"),
+    ("failed", "failed"),
+    ("never_started", "plain"),
+]
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,12 @@ def stopbox_of(
     run: Run, calls: list[ToolCall], stop: StopRequest | None, *, viewer: object, may_stop: bool
 ) -> StopBox:
     """What stands at the place of Stop at this moment."""
+    if run.is_active and may_stop:
+        said = [*queries.foresight(run).sentences(), *_settled_facts(calls)]
+        return StopBox(True, _("Stop run"), "■", "stop", said, is_foresight=True)
     if run.is_active:
-        label = _("Stop run") if may_stop else _("You cannot stop this run")
-        who = [] if may_stop else [_only(run)]
-        said = [*who, *queries.foresight(run).sentences(), *_settled_facts(calls)]
-        return StopBox(may_stop, label, "■", "stop", said, is_foresight=True)
+        said = [_("Only %(name)s or an admin can stop it.") % {"name": name_of(run.owner)}]
+        return StopBox(False, _("Not yours to stop"), "■", "plain", said)
     if run.is_stopping:
         said = [_by(stop), _("No new action can start.")]
         return StopBox(False, _("Stopping …"), "■", "stopping", [s for s in said if s])
@@ -49,10 +50,6 @@ def _quiet(run: Run, viewer: object) -> str:
     if run.owner == viewer:
         return _("Nothing acts for you any more.")
     return _("Nothing acts for %(name)s any more.") % {"name": name_of(run.owner)}
-
-
-def _only(run: Run) -> str:
-    return _("Only %(name)s or an admin can.") % {"name": name_of(run.owner)}
 
 
 def _by(stop: StopRequest | None) -> str:

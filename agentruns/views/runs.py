@@ -4,14 +4,14 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.db import IntegrityError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from agentruns.forms import NewRunForm, new_key
 from agentruns.models import Agent, Run
 from agentruns.page import workers
-from agentruns.page.choices import choices
+from agentruns.page.choices import Choice, choices
 from agentruns.page.listing import listing
 from agentruns.protocol.start import start_run
 
@@ -34,14 +34,17 @@ def runs(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_run(request: HttpRequest) -> HttpResponse:
     """Choose an agent, write a goal, start."""
+    found = choices()
+    agents = [choice.agent for choice in found]
     if request.method != "POST":
-        chosen = request.GET.get("agent", "")
-        return _form(request, NewRunForm(initial={"agent": chosen, "key": new_key()}))
+        initial = {"agent": request.GET.get("agent") or _first(agents), "key": new_key()}
+        return _form(request, found, NewRunForm(initial=initial, agents=agents))
     if "example" in request.POST:
-        return _form(request, _with_example(request.POST.get("example", ""), request.POST))
-    form = NewRunForm(request.POST)
+        initial = _with_example(request.POST, agents)
+        return _form(request, found, NewRunForm(initial=initial, agents=agents))
+    form = NewRunForm(request.POST, agents=agents)
     if not form.is_valid():
-        return _form(request, form, status=400)
+        return _form(request, found, form, status=400)
     return redirect("run", run_id=_start_once(request.user, form))
 
 
@@ -59,16 +62,19 @@ def _start_once(user: Any, form: NewRunForm) -> str:
     return run_id
 
 
-def _with_example(slug: str, typed: Any) -> NewRunForm:
-    """The form with the example of an agent filled in, ready to be started or changed."""
-    agent = Agent.objects.filter(pk=slug, is_listed=True).first()
-    goal = agent.example_goal if agent else typed.get("goal", "")
-    key = typed.get("key") or new_key()
-    return NewRunForm(initial={"agent": slug, "goal": goal, "key": key})
+def _with_example(typed: QueryDict, agents: list[Agent]) -> dict[str, str]:
+    """An agent with its example of a goal, ready to be started or changed."""
+    slug = typed.get("example", "")
+    goal = next((a.example_goal for a in agents if a.pk == slug), typed.get("goal", ""))
+    return {"agent": slug, "goal": goal, "key": typed.get("key") or new_key()}
 
 
-def _form(request: HttpRequest, form: NewRunForm, *, status: int = 200) -> HttpResponse:
-    found = choices()
-    chosen = form["agent"].value() or (found[0].agent.pk if len(found) == 1 else "")
-    context = {"form": form, "choices": found, "chosen": chosen}
+def _first(agents: list[Agent]) -> str:
+    return agents[0].pk if agents else ""
+
+
+def _form(
+    request: HttpRequest, found: list[Choice], form: NewRunForm, *, status: int = 200
+) -> HttpResponse:
+    context = {"form": form, "choices": found, "chosen": form["agent"].value()}
     return render(request, "agentruns/new_run.html", context, status=status)

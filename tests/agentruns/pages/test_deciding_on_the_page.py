@@ -1,0 +1,128 @@
+"""Approval and answers to doubt, where the call stands."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from agentruns.models import ToolCall
+from tests.agentruns.outside import Outside
+from tests.agentruns.pages.conftest import Browser
+from tests.agentruns.pages.reading import field, page, words
+from tests.agentruns.steps import Steps, anew
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def decide(client: Client, call: ToolCall, verdict: str, **more: str) -> str:
+    """Approve or reject the call as its page shows it; returns the words of what comes then."""
+    digest = field(client.get(f"/runs/{call.run_id}/"), "digest")
+    path = f"/runs/{call.run_id}/calls/{call.pk}/decide/"
+    answer = client.post(path, {"verdict": verdict, "digest": digest} | more, follow=True)
+    return words(answer.content)
+
+
+def test_the_question_shows_exactly_what_would_be_sent(
+    steps: Steps, browser: Browser, owner: User
+) -> None:
+    run, _calls = steps.running("test.send")
+    said = page(browser(owner), f"/runs/{run.pk}/")
+    assert "May this go out?" in said
+    assert "What thing 0 Count 1" in said
+
+
+def test_approval_lets_the_call_go(steps: Steps, browser: Browser, reviewer: User) -> None:
+    _run, (send,) = steps.running("test.send")
+    decide(browser(reviewer), send, "approved")
+    assert anew(send).state == "approved"
+    assert anew(send).consent_by == reviewer
+
+
+def test_a_rejection_keeps_its_reason(steps: Steps, browser: Browser, owner: User) -> None:
+    run, (send,) = steps.running("test.send")
+    decide(browser(owner), send, "rejected", reason="Ask Bo first")
+    steps.stop(run)
+    assert "Ana rejected it at" in page(browser(owner), f"/runs/{run.pk}/")
+    assert "Ask Bo first" in page(browser(owner), f"/runs/{run.pk}/")
+
+
+def test_a_page_from_before_the_stop_cannot_approve(
+    steps: Steps, browser: Browser, owner: User
+) -> None:
+    run, (send,) = steps.running("test.send")
+    path = f"/runs/{run.pk}/calls/{send.pk}/decide/"
+    steps.stop(run)
+    answer = browser(owner).post(path, {"verdict": "approved", "digest": send.args_digest})
+    assert answer.status_code == 409
+    assert "The run was stopped before this was decided." in words(answer.content)
+    assert anew(send).state == "voided"
+
+
+def test_an_error_comes_as_a_fragment_to_a_page_that_is_open(
+    steps: Steps, browser: Browser, owner: User
+) -> None:
+    run, (send,) = steps.running("test.send")
+    path = f"/runs/{run.pk}/calls/{send.pk}/decide/"
+    answer = browser(owner).post(path, {"verdict": "maybe"}, headers={"HX-Request": "true"})
+    assert answer.status_code == 400
+    assert answer["HX-Retarget"] == "#problem"
+    assert "<html" not in answer.content.decode()
+
+
+def test_an_outsider_decides_nothing(steps: Steps, browser: Browser, outsider: User) -> None:
+    run, (send,) = steps.running("test.send")
+    path = f"/runs/{run.pk}/calls/{send.pk}/decide/"
+    answer = browser(outsider).post(path, {"verdict": "approved", "digest": send.args_digest})
+    assert answer.status_code == 404
+    assert anew(send).state == "awaiting_approval"
+
+
+def test_a_call_of_another_run_is_not_decided_here(
+    steps: Steps, browser: Browser, owner: User
+) -> None:
+    run, _calls = steps.running("test.send")
+    _other, (send,) = steps.running("test.send")
+    path = f"/runs/{run.pk}/calls/{send.pk}/decide/"
+    answer = browser(owner).post(path, {"verdict": "approved", "digest": send.args_digest})
+    assert answer.status_code == 404
+    assert anew(send).state == "awaiting_approval"
+
+
+@pytest.fixture
+def doubtful(steps: Steps, outside: Outside) -> ToolCall:
+    """A call of a stopped run that nobody knows the outcome of."""
+    outside.answers["test.book"] = "lost"
+    run, (book,) = steps.running("test.book")
+    steps.act(book)
+    steps.stop(run)
+    return anew(book)
+
+
+def say(client: Client, call: ToolCall, verb: str = "answer", **data: str) -> str:
+    path = f"/runs/{call.run_id}/calls/{call.pk}/{verb}/"
+    return words(client.post(path, data, follow=True).content)
+
+
+def test_it_happened(doubtful: ToolCall, browser: Browser, owner: User) -> None:
+    said = say(browser(owner), doubtful, answer="happened", evidence="I saw it")
+    assert "One thing happened." in said
+    assert "Ana said at" in said
+    assert "“I saw it”" in said
+
+
+def test_it_did_not(doubtful: ToolCall, browser: Browser, owner: User) -> None:
+    said = say(browser(owner), doubtful, answer="did_not_happen")
+    assert "Nothing happened. One failed, without effect." in said
+
+
+def test_cannot_tell_leaves_the_question_open(
+    doubtful: ToolCall, browser: Browser, owner: User
+) -> None:
+    said = say(browser(owner), doubtful, answer="cannot_tell", evidence="No access")
+    assert "Ana could not tell at" in said
+    assert "Did this happen?" in said
+
+
+def test_look_it_up_again(doubtful: ToolCall, browser: Browser, owner: User) -> None:
+    said = say(browser(owner), doubtful, "look-up")
+    assert "It is being looked up. It will not be sent again." in said
+    assert anew(doubtful).lookups == 0
