@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agentruns.drill.report import has_passed
-from agentruns.states import GROUPS, RUN
+from agentruns.states import CALL, GROUPS, RUN
 
 Data = dict[str, Any]
 UNDO = {
@@ -16,16 +16,21 @@ UNDO = {
     "not_needed": gettext_lazy("nothing to undo"),
     "undone": gettext_lazy("undone"),
 }
+FOUND = {
+    "Receipt": gettext_lazy("a look-up found that it had happened"),
+    "NotLanded": gettext_lazy("a look-up found that it had not happened"),
+    "Unknown": gettext_lazy("a look-up could not tell"),
+    None: gettext_lazy("only a person can say"),
+}
 TOOL_WIDTH, SUMMARY_WIDTH = 22, 58
 
 
 def lines_of(report: Data) -> Iterator[str]:
     """The report, line by line; the verdict last."""
-    label = RUN.states[report["status"]].label
-    yield _("“%(scenario)s”, stopped at %(point)s: %(label)s") % {
+    yield _("“%(scenario)s”, stop at: %(point)s. %(label)s.") % {
         "scenario": report["scenario"],
         "point": report["stop_at"],
-        "label": label,
+        "label": RUN.states[report["status"]].label,
     }
     yield report["run_id"]
     yield ""
@@ -57,7 +62,10 @@ def _stop(report: Data) -> Iterator[str]:
     if kill is not None:
         yield _("Killed  process %(pid)s at %(at)s") % kill
     for call in report["doubts"]:
-        yield _("Doubt   %(tool)s; looked up: %(found)s; now %(state)s") % call
+        yield _("Doubt   %(tool)s was in doubt; %(found)s") % {
+            "tool": call["tool"],
+            "found": FOUND[call["found"]],
+        }
     yield ""
 
 
@@ -65,7 +73,7 @@ def _groups(groups: Data) -> Iterator[str]:
     for name, title in GROUPS.items():
         yield f"{title}: {len(groups[name])}"
         for call in groups[name]:
-            undo = UNDO.get(call["undo"], call["reason"])
+            undo = UNDO.get(call["undo"]) or CALL.states[call["state"]].label
             summary = call["summary"]
             if len(summary) > SUMMARY_WIDTH:
                 summary = summary[: SUMMARY_WIDTH - 1] + "…"
