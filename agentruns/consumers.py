@@ -32,6 +32,7 @@ LOOK_AGAIN_ENDED = 10.0  # the same, once the run has ended
 LONGEST_MESSAGE = 1000  # characters of a client's message
 NO_SUCH_RUN = 4404
 SIGNED_OUT = 4403
+BROKEN = 1011
 MARKUP = frozenset("*_`#[]>|~-\n")
 
 log = structlog.get_logger(__name__)
@@ -42,7 +43,8 @@ class RunConsumer(AsyncWebsocketConsumer):
 
     Sends `{"type": "state", seq, phase, order, html}`, where `html` holds each section of the
     page that is new or has changed since it was sent; `{"type": "text", output, offset, text}`:
-    the output reads as it did up to `offset`, then as `text`; and `{"type": "error", …}`.
+    the output reads as it did up to `offset`, then as `text`; `{"type": "same", seq}` where it
+    has looked and nothing was new; and `{"type": "error", code, sentence}`.
     Takes `{"type": "refresh"}` from a page that noticed a hole, and nothing else.
     """
 
@@ -128,6 +130,11 @@ class RunConsumer(AsyncWebsocketConsumer):
                 log.warning("page.not_drawn", run_id=self.run_id, error=repr(error))
                 await asyncio.sleep(PAUSE)
                 continue
+            except Exception:
+                # A page that is not drawn any more must not look alive: it comes back, or says so.
+                log.exception("page.broken", run_id=self.run_id)
+                await self.close(code=BROKEN)
+                return
             if state is None:
                 await self.close(code=SIGNED_OUT)
                 return
@@ -142,6 +149,8 @@ class RunConsumer(AsyncWebsocketConsumer):
         news = {name: drawn for name, drawn in html.items() if before.get(name) != drawn}
         if news or list(html) != list(before):
             await self._send({"type": "state", **state, "html": news})
+        else:
+            await self._send({"type": "same", "seq": state["seq"]})
 
     async def _send(self, message: dict[str, Any]) -> None:
         with contextlib.suppress(OSError, RuntimeError):  # the page has gone; it will come back

@@ -8,39 +8,54 @@ const run = document.getElementById("run");
 const light = document.getElementById("live");
 const FIRST_PAUSE = 500; // ms
 const LONGEST_PAUSE = 15000;
+const LONGEST_SILENCE = 25000; // the server says at least every 10 s that nothing has changed
 const SIGNED_OUT = 4403;
 
 let pause = FIRST_PAUSE;
 let socket = null;
+let again = 0;
+let heardAt = 0;
 const texts = new Map(); // of each open output: where its drawn text ends, and what comes after
 
 connect();
 readTexts();
-document.addEventListener("page:drawn", readTexts);
+document.addEventListener("page:drawn", () => {
+  readTexts();
+  hurry();
+});
 document.addEventListener("visibilitychange", () => document.hidden || hurry());
 window.addEventListener("online", hurry);
+// A connection can be dead without being closed: after a change of network, say.
+setInterval(() => socket && Date.now() - heardAt > LONGEST_SILENCE && lost(), 5000);
 
 function connect() {
   const address = new URL(`/ws/runs/${run.dataset.run}/`, location.href);
   address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
   address.searchParams.set("seq", run.dataset.seq);
   address.searchParams.set("lang", document.documentElement.lang);
+  heardAt = Date.now();
   socket = new WebSocket(address);
   socket.onmessage = ({ data }) => hear(JSON.parse(data));
   socket.onclose = ({ code }) => lost(code);
 }
 
 function lost(code) {
+  socket.onclose = socket.onmessage = null;
+  socket.close();
   socket = null;
   if (code === SIGNED_OUT) return show("out");
   show("away");
   // Jitter, so that after a restart not every page of the house comes at once.
-  setTimeout(connect, pause * (0.5 + Math.random()));
+  again = setTimeout(connect, pause * (0.5 + Math.random()));
   pause = Math.min(pause * 2, LONGEST_PAUSE);
 }
 
+/** Something says that the way may be free again: do not wait any longer. */
 function hurry() {
   pause = FIRST_PAUSE;
+  if (socket || light.dataset.state !== "away") return;
+  clearTimeout(again);
+  connect();
 }
 
 function show(state) {
@@ -50,13 +65,14 @@ function show(state) {
 }
 
 function hear(message) {
+  heardAt = Date.now();
+  show("live");
+  pause = FIRST_PAUSE;
   if (message.type === "state") draw(message);
   else if (message.type === "text") addText(message);
 }
 
 function draw({ seq, phase, order, html }) {
-  show("live");
-  pause = FIRST_PAUSE;
   keepingFocus(() => {
     const body = document.getElementById("run-body");
     for (const markup of Object.values(html)) put(body, parse(markup));
@@ -65,7 +81,8 @@ function draw({ seq, phase, order, html }) {
   run.dataset.seq = seq;
   run.dataset.phase = phase;
   readTexts();
-  announce(document.querySelector("#run-verdict, #run-head").dataset.announce);
+  const news = document.getElementById("run-verdict") ?? document.getElementById("run-head");
+  announce(news.dataset.announce);
 }
 
 function put(body, section) {

@@ -59,11 +59,13 @@ function alike(node, wanted) {
     && !node.id && !wanted.id;
 }
 
-/** Do `work`; if what had the focus is gone then, the place that it stood in gets it. */
+/** Do `work`; if what had the focus is gone then, the place that it stood in gets it, or else
+ *  the place where the page tells what came of it. */
 export function keepingFocus(work) {
-  const place = document.activeElement?.closest("[tabindex='-1'][id]")?.id;
+  const active = document.activeElement;
+  const place = active?.closest("[tabindex='-1'][id]:not(main)")?.id;
   work();
-  if (place && (!document.activeElement || document.activeElement === document.body)) {
-    document.getElementById(place)?.focus({ preventScroll: true });
-  }
+  if (!active || active === document.body || active.isConnected) return;
+  const heir = document.getElementById(place) ?? document.querySelector("[data-landing]");
+  heir?.focus({ preventScroll: Boolean(place) });
 }
