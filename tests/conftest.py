@@ -21,6 +21,7 @@ from django.conf import settings  # noqa: E402
 from django.contrib.auth.models import Group, User  # noqa: E402
 from django.db import connection  # noqa: E402
 
+from agentruns.models import Run  # noqa: E402
 from agentruns.rights import REVIEWERS  # noqa: E402
 from agentruns.services.stack import Stack  # noqa: E402
 from agentruns.verify import Scope, verify  # noqa: E402
@@ -119,4 +120,8 @@ def _ledger_is_true(request: pytest.FixtureRequest) -> Iterator[None]:
         request.getfixturevalue("transactional_db")  # set up first, so it empties the tables last
     yield
     if is_ours and not request.node.get_closest_marker("breaks_ledger"):
-        assert [each for result in verify(Scope()) for each in result.breaches] == []
+        # The world is shared by many tests: of its effects, those of this test's runs count.
+        world = request.node.funcargs.get("world")
+        run_ids = tuple(Run.objects.values_list("pk", flat=True))
+        scope = Scope(world_dir=world.folder if world and run_ids else None, run_ids=run_ids)
+        assert [each for result in verify(scope) for each in result.breaches] == []
