@@ -19,7 +19,7 @@ from agentruns.page.lanes import timelines
 from agentruns.page.moments import doubts_of
 from agentruns.page.stopbox import StopBox, stopbox_of
 from agentruns.page.verdict import Verdict, verdict_of
-from agentruns.page.words import Pill, number, run_pill, sentence, shorten
+from agentruns.page.words import Pill, name_of, number, run_pill, sentence, shorten
 from agentruns.states import GROUPS, WAITING
 from agentruns.timeline import Timeline
 from compensation.queries import latest_steps
@@ -77,6 +77,15 @@ class RunPage:
     def phase(self) -> str:
         """`live` while the run may act, `over` once it may not."""
         return "live" if self.run.is_active else "over"
+
+    @property
+    def is_others(self) -> bool:
+        """Whether somebody looks at the run who does not own it."""
+        return bool(self.run.owner != self.viewer.user)
+
+    @property
+    def owner_name(self) -> str:
+        return name_of(self.run.owner)
 
     @property
     def order(self) -> list[str]:

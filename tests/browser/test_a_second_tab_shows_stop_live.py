@@ -1,0 +1,26 @@
+"""G3: Stop in one tab is seen in the other one, without loading it anew."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.visitor import Visitor, badge, stop_button, verdict
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+
+def test_stop_in_one_tab_shows_in_the_other(at_desk: Visitor) -> None:
+    page = at_desk.page
+    run = at_desk.start("report", "token:8")
+    other = at_desk.open(run.path)
+    expect(other.locator("#live")).to_have_text("Live")
+    other.evaluate("window.isSame = true")
+
+    stop_button(page).click()
+    for tab in (page, other):
+        expect(verdict(tab)).to_have_text("Stopping: the model is being cut off …")
+    run.let_go("token:8")
+    for tab in (page, other):
+        expect(verdict(tab)).to_have_text("Stopped before any action.")
+        expect(badge(tab)).to_contain_text("Stopped")
+        expect(stop_button(tab)).to_have_text("Stopped")
+    assert other.evaluate("window.isSame") is True
