@@ -15,7 +15,7 @@ from tools.contract import Tier
 from tools.models import TIER_LABELS
 
 NUMBER_WORDS = [
-    gettext_lazy("no"),
+    "0",
     gettext_lazy("one"),
     gettext_lazy("two"),
     gettext_lazy("three"),

@@ -80,4 +80,4 @@ def test_lengths_of_time_are_told_in_the_unit_that_suits_them(seconds: float, wo
 
 
 def test_numbers_are_words_up_to_ten() -> None:
-    assert [number(n) for n in (0, 1, 10, 11)] == ["no", "one", "ten", "11"]
+    assert [number(n) for n in (0, 1, 10, 11)] == ["0", "one", "ten", "11"]
