@@ -5,6 +5,7 @@ Each drill is the real command, on real workers, against the world's real server
 
 import pytest
 
+from agentruns.models import LedgerEvent, ToolCall
 from tests.drill.drills import Drills
 
 EFFECTS = ["calendar.create_event", "email.send", "git.open_draft", "chat.post_message"]
@@ -13,7 +14,6 @@ EFFECTS = ["calendar.create_event", "email.send", "git.open_draft", "chat.post_m
 STORIES: dict[str, tuple[list[str], list[str]]] = {
     "never": (["mail.search", *EFFECTS, "email.send"], []),
     "before-start": ([], []),
-    "call:1:landed": (["mail.search"], []),
     "call:2:proposed": (["mail.search"], ["calendar.create_event"]),
     "call:2:buffered": (["mail.search"], ["calendar.create_event"]),
     "call:2:gate": (["mail.search", "calendar.create_event"], ["email.send"]),
@@ -24,7 +24,8 @@ STORIES: dict[str, tuple[list[str], list[str]]] = {
     "token:2": ([], []),
     "token:70": (["mail.search"], []),
 }
-DRILLS = [f"--stop-at {point}" for point in STORIES]
+KEPT = "--stop-at call:2:gate --pending freeze"
+DRILLS = [*(f"--stop-at {point}" for point in STORIES), KEPT]
 
 pytestmark = pytest.mark.stack
 
@@ -55,6 +56,21 @@ def test_the_stop_is_one_step_of_the_epoch_and_ends_clean(drills: Drills, point:
 def test_a_run_that_nobody_stops_goes_on_to_its_end(drills: Drills) -> None:
     report = drills["--stop-at never"].report
     assert (report["status"], report["stop"]) == ("completed", None)
+
+
+@pytest.mark.usefixtures("stack_db")
+def test_stop_in_step_two_ends_the_plan(drills: Drills) -> None:
+    """B1: Stop says success, and later steps run. Not here."""
+    run_id = drills["--stop-at call:2:gate"].report["run_id"]
+    passed = LedgerEvent.objects.filter(run=run_id, kind="call.commit_allowed")
+    assert sorted(passed.values_list("call__number", flat=True)) == [1, 2]
+    assert not ToolCall.objects.filter(run=run_id, number__gt=2, gate_passed_at__isnull=False)
+
+
+def test_what_had_not_started_can_be_kept_for_a_person(drills: Drills) -> None:
+    [kept] = drills[KEPT].report["groups"]["never_started"]
+    assert (kept["tool"], kept["state"]) == ("email.send", "frozen")
+    assert drills[KEPT].effects() == {"calendar.create_event": 1}
 
 
 def test_stop_before_the_start_leaves_nothing_to_do_for_a_late_message(drills: Drills) -> None:
