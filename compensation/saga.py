@@ -85,7 +85,7 @@ def request_undo(run_id: str, *, by: Person, call_ids: Iterable[str]) -> UndoReq
         steps = latest_steps(run)
         items = [foresee(call, steps.get(call.pk)) for call in calls]
         if refused := next((i for i in items if not i.can_undo and not _stands(i, steps)), None):
-            sentence = f"{refused.call.summary}: {refused.text}"
+            sentence = f"{refused.call.in_words}: {refused.text}"
             raise WrongState(sentence, call_id=refused.call.pk, reason=refused.code)
         new = [item.call for item in items if item.can_undo]
         request = _plan(run, asker, new) if new else steps[calls[0].pk].request

@@ -10,6 +10,8 @@ from agentruns import ids
 from agentruns.models.fsm import state_field, state_triggers, verb
 from agentruns.models.run import Run
 from agentruns.states import CALL
+from tools import registry
+from tools.errors import BadArguments
 from tools.models import TIER_LABELS
 
 # The gate, once more, where no code can go round it. It locks the run's row, so a Stop that is
@@ -142,3 +144,14 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
 
     def __str__(self) -> str:
         return f"{self.tool} {self.id}"
+
+    @property
+    def in_words(self) -> str:
+        """`summary` in the reader's language, where the tool that wrote it is still the same."""
+        registered = registry.get(self.tool)
+        if registered is None or registered.revision != self.tool_revision:
+            return self.summary
+        try:
+            return registered.describe(registered.parse(self.args))
+        except BadArguments:
+            return self.summary

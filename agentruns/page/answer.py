@@ -80,7 +80,7 @@ def _chip(call: ToolCall) -> prose.Chip:
         icon=pill.icon,
         tone=pill.tone,
         target=f"call-{call.pk}",
-        title=f"{call.summary}: {pill.label}",
+        title=f"{call.in_words}: {pill.label}",
     )
 
 

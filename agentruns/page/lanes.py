@@ -59,7 +59,7 @@ def _lane(
     ]
     if call.gate_passed_at:
         stretches.append(Stretch(call.gate_passed_at, ended, state.tone))
-    return Lane(call.summary, stretches, _note(call, stop))
+    return Lane(call.in_words, stretches, _note(call, stop))
 
 
 def _note(call: ToolCall, stop: StopRequest | None) -> str:

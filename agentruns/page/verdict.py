@@ -300,7 +300,7 @@ def not_done_by_stop(groups: Groups, stop: StopRequest) -> list[str]:
     standing = [call for call in effects if not call.undo_state]
     said = [
         _("It did not call back “%(what)s”: %(crossing)s.")
-        % {"what": call.summary, "crossing": crossing(call, stop)}
+        % {"what": call.in_words, "crossing": crossing(call, stop)}
         for call in effects
         if crossing(call, stop)
     ]
