@@ -56,6 +56,23 @@ def test_what_a_zombie_writes_is_refused_and_counted(steps: Steps) -> None:
     assert now(run).status == "running"
 
 
+def test_the_driver_of_an_earlier_turn_writes_nothing_into_a_later_one(steps: Steps) -> None:
+    """Same epoch, another holder: what it did is over."""
+    run = steps.start()
+    earlier = steps.think(run)
+    steps.propose(earlier, "test.unknown")
+    assert steps.finish(earlier)
+    later = steps.think(run)
+    assert earlier.epoch == later.epoch
+
+    assert renew_lease(earlier, TEXT) is False
+    assert propose_call(earlier, Proposal("test.book", '{"what": "x"}', "p2", 0)) is None
+    assert steps.finish(earlier) is False
+
+    assert now(run).lease_holder == later.holder
+    assert ToolCall.objects.count() == 1
+
+
 def test_a_lease_that_nobody_renews_is_taken_away_in_a_new_epoch(steps: Steps) -> None:
     run = steps.start()
     lease = steps.think(run)

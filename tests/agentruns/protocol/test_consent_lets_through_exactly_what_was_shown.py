@@ -143,3 +143,16 @@ def test_an_admin_can_have_any_tool_ask(steps: Steps) -> None:
     _run, (call,) = steps.running("test.book")
 
     assert call.state == "awaiting_approval"
+
+
+def test_a_call_that_needed_consent_when_it_was_proposed_needs_it_still(steps: Steps) -> None:
+    """The stricter of the tier then and the tier now decides, also after an admin eased it."""
+    Tool.objects.filter(name="test.book").update(tier="irreversible")
+    _run, (call,) = steps.running("test.book")
+    steps.approve(call)
+    claim = steps.claim(call)
+    Tool.objects.filter(name="test.book").update(tier="reversible")
+    pass_time(call)
+
+    assert pass_gate(claim) is False
+    assert anew(call).reason == "needs_consent"
