@@ -53,7 +53,7 @@ check-django: .venv/dev.stamp
 	$(PY) -m agentruns.services.with_postgres makemigrations --check --dry-run
 
 check-templates: .venv/dev.stamp
-	$(PY) -m djlint --quiet --check --lint templates
+	$(PY) -m djlint --quiet --lint templates
 
 check-api: .venv/dev.stamp
 	$(MANAGE) spectacular --validate --fail-on-warn --file .venv/openapi.yaml
@@ -65,7 +65,6 @@ check-tools: .venv/dev.stamp
 fmt: .venv/dev.stamp
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
-	$(PY) -m djlint --quiet --reformat templates
 
 lock: $(UV)
 	$(LOCK) --output-file requirements.lock
