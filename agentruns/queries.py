@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agentruns.models import Output, Run, StopRequest, ToolCall
@@ -123,7 +122,7 @@ class Foresight:
     to_undo: int
 
     def sentences(self) -> list[str]:
-        """In plain words, most important first."""
+        """In plain words, most important first; none if Stop would meet nothing."""
         said = []
         if self.leaving:
             said.append(
@@ -161,7 +160,7 @@ class Foresight:
                 )
                 % {"n": self.to_undo}
             )
-        return said or [_("Nothing is under way and nothing has been done yet.")]
+        return said
 
 
 def foresight(run: Run) -> Foresight:

@@ -29,6 +29,7 @@ def stopbox_of(
     """What stands at the place of Stop at this moment."""
     if run.is_active and may_stop:
         said = [*queries.foresight(run).sentences(), *_settled_facts(calls)]
+        said = said or [_("Nothing is under way, and nothing has been changed yet.")]
         return StopBox(True, _("Stop run"), "■", "stop", said, is_foresight=True)
     if run.is_active:
         said = [_("Only %(name)s or an admin can stop it.") % {"name": name_of(run.owner)}]

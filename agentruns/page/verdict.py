@@ -260,7 +260,7 @@ def _settled(run: Run, groups: Groups, stop: StopRequest) -> Phase:
     if stop.settled_at:
         words = _("settled")
         if run.status == "stopped_dirty":
-            words = _("nothing in flight any more, but not everything is known")
+            words = _("settled, but not everything is known")
         return Phase(_after(stop, stop.settled_at), words)
     flying = len(groups["in_flight"])
     if not flying:

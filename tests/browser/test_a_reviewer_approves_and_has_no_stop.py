@@ -23,7 +23,9 @@ def test_a_reviewer_approves_and_has_no_stop(at_desk: Visitor, omar: User, visit
     mail = call(reviewer, "Mail “Q3 review on Tuesday”")
     mail.get_by_role("button", name="Approve").click()
     expect(mail).to_contain_text("Leaving now")
-    expect(call(at_desk.page, "Mail “Q3 review on Tuesday”")).to_contain_text("approved by Omar Haddad")
+    expect(call(at_desk.page, "Mail “Q3 review on Tuesday”")).to_contain_text(
+        "approved by Omar Haddad"
+    )
     stop_button(at_desk.page).click()
     expect(verdict(reviewer)).to_have_text("Stopping: 1 action in flight …")
     run.let_go("call:3:gate")

@@ -1,4 +1,4 @@
-"""Every page, in a state worth looking at."""
+"""A walk past every page, each in a state worth looking at."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,41 +10,72 @@ from playwright.sync_api import Page, expect
 from agentruns.services.stack import Stack
 from tests.browser.visitor import Started, Visitor, badge, call, stop_button, verdict
 
+GOAL = "Tell the team about the Q3 review and get the draft ready"
 FIRST_MAIL = "Mail “Q3 review on Tuesday”"
 LAST_MAIL = "Mail “Numbers attached”"
-GOAL = "Tell the team about the Q3 review and get the draft ready"
 
 
-def asking(visitor: Visitor) -> Started:
-    """A run that waits for a word of a person."""
-    run = visitor.start("inbox", goal=GOAL)
-    expect(call(visitor.page, FIRST_MAIL)).to_contain_text("Needs approval")
-    expect(call(visitor.page, "Meeting")).to_contain_text("Done")
-    return run
+def walk(visitor: Visitor, stack: Stack) -> Iterator[str]:
+    """Go from page to page; yields the name of each once the visitor's page shows it."""
+    page = visitor.page
+    page.goto("/")
+    yield "no-runs"
+    page.goto("/runs/new/?agent=inbox")
+    yield "new-run"
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.get_by_role("alert").filter(has_text="Write what")).to_be_visible()
+    yield "new-run-refused"
+    yield from story(visitor, stack)
+    open_undo_preview(page)
+    yield "undo-preview"
+    ticked = page.locator("#undo-preview input[name=call]").all()
+    query = "&".join(f"call={each.input_value()}" for each in ticked)
+    page.goto(f"{visitor.started[-1].path}undo/?{query}")
+    yield "undo-page"
+    page.get_by_role("button", name="Undo these").click()
+    expect(page.locator("#undo-progress")).to_have_text("Three actions are undone.")
+    yield "undone"
+    page.goto("/")
+    yield "runs"
+    page.goto("/nothing/")
+    yield "not-found"
+    page.goto("/")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    yield "sign-in"
 
 
-def stopped_with_everything(visitor: Visitor, stack: Stack) -> Started:
-    """A stopped run that has something of each: done, in doubt, never started, to be undone.
-
-    One mail was rejected; the other one left just before Stop, and its server never answered.
+def story(visitor: Visitor, stack: Stack) -> Iterator[str]:
+    """A run from its first words to a stop that leaves something of each: done, in doubt, never
+    started, and to be undone. One mail is rejected; the other one leaves just before Stop, and
+    the server never says what became of it.
     """
     page = visitor.page
-    run = visitor.start("inbox", "call:6:gate", goal=GOAL)
-    mail = call(page, FIRST_MAIL)
-    mail.get_by_label("Reason").fill("Bo has not agreed to the time yet")
-    mail.get_by_role("button", name="Reject").click()
+    run = visitor.start("inbox", "token:40", "call:6:gate", goal=GOAL)
+    expect(page.locator("#run-head")).to_contain_text("40 tokens")
+    yield "writing"
+    run.let_go("token:40")
+    first = call(page, FIRST_MAIL)
+    expect(first).to_contain_text("Needs approval")
+    expect(call(page, "Meeting")).to_contain_text("Done")
+    yield "asking"
+    first.get_by_label("Reason").fill("Bo has not agreed to the time yet")
+    first.get_by_role("button", name="Reject").click()
     last = call(page, LAST_MAIL)
     last.get_by_role("button", name="Approve").click()
     expect(last).to_contain_text("Leaving now")
+    yield "leaving"
     with fault(stack, service="smtp", mode="drop_after"):
-        stop_button(page).click()
-        expect(verdict(page)).to_have_text("Stopping: 1 action in flight …")
-        run.let_go("call:6:gate")
-        expect(badge(page)).to_contain_text("one thing in doubt")
-    expect(verdict(page)).to_have_text(
-        "Four things happened. One is in doubt. One never started."
-    )
-    return run
+        stop_and_doubt(page, run)
+    yield "stopped"
+
+
+def stop_and_doubt(page: Page, run: Started) -> None:
+    stop_button(page).click()
+    expect(verdict(page)).to_have_text("Stopping: 1 action in flight …")
+    run.let_go("call:6:gate")
+    expect(badge(page)).to_contain_text("one thing in doubt")
+    expect(verdict(page)).to_have_text("Four things happened. One is in doubt. One never started.")
 
 
 @contextmanager

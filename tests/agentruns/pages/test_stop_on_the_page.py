@@ -33,6 +33,18 @@ def test_the_button_says_beforehand_what_it_will_do(
     assert "If you stop now: 1 drafted action will be dropped. 1 action is done" in text
 
 
+def test_it_does_not_say_that_nothing_was_done_after_something_was(
+    steps: Steps, browser: Browser, owner: User
+) -> None:
+    run, (note, send) = steps.running("test.note", "test.send")
+    steps.act(note)
+    assert "1 drafted action will be dropped." in page(browser(owner), f"/runs/{run.pk}/")
+    steps.act(steps.approve(send))
+    text = page(browser(owner), f"/runs/{run.pk}/")
+    assert "If you stop now: 1 action is done and cannot be undone." in text
+    assert "nothing has been changed" not in text
+
+
 def test_stop_works_without_javascript_and_counts_what_happened(
     steps: Steps, browser: Browser, owner: User
 ) -> None:

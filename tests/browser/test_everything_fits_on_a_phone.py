@@ -1,0 +1,42 @@
+"""390 px: no page scrolls sideways, and while a run acts, Stop is under the thumb."""
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Page, expect
+
+from agentruns.services.stack import Stack
+from tests.browser.tour import walk
+from tests.browser.visitor import PHONE, Complaints, Visit, stop_button
+
+pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+# What is wider than the page, apart from what scrolls within a box of its own.
+TOO_WIDE = """() => document.documentElement.scrollWidth <= 390 ? [] :
+  [...document.querySelectorAll("main *, header *, footer *")]
+    .filter((each) => each.getBoundingClientRect().right > 390)
+    .map((each) => each.outerHTML.slice(0, 120))"""
+# Whether something that one can press is hidden behind the bar with Stop, at the end of the page.
+COVERED = """() => {
+  window.scrollTo(0, document.documentElement.scrollHeight);
+  const bar = document.querySelector(".stopbox").getBoundingClientRect();
+  return [...document.querySelectorAll("main a, main button, main input, footer button")]
+    .filter((each) => !each.closest(".stopbox") && each.getBoundingClientRect().bottom > bar.top)
+    .map((each) => each.outerHTML.slice(0, 120));
+}"""
+
+
+def test_everything_fits_on_a_phone(
+    ana: User, visit: Visit, stack: Stack, complaints: Complaints
+) -> None:
+    complaints.forgive("status of 40[04]")
+    somebody = visit(ana, **PHONE)
+    for name in walk(somebody, stack):
+        must_fit(somebody.page, name)
+
+
+def must_fit(page: Page, name: str) -> None:
+    assert page.evaluate(TOO_WIDE) == [], name
+    if page.locator("#run").count():
+        expect(stop_button(page)).to_be_in_viewport(ratio=1)
+        assert page.evaluate(COVERED) == [], name
+        expect(stop_button(page)).to_be_in_viewport(ratio=1)
