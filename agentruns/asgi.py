@@ -10,13 +10,14 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentruns.settings")
 django_application = get_asgi_application()
 
-from agentruns.urls import websocket_urlpatterns  # noqa: E402  (apps must be loaded first)
+from agentruns.origins import OwnPagesOnly  # noqa: E402  (apps must be loaded first)
+from agentruns.urls import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
         "http": django_application,
-        "websocket": AllowedHostsOriginValidator(
-            AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
+        "websocket": OwnPagesOnly(
+            AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
         ),
     }
 )

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from channels.security.websocket import WebsocketDenier
 from django.contrib import admin
-from django.urls import include, path, register_converter
+from django.urls import include, path, re_path, register_converter
 from django.views.i18n import set_language
 
 from agentruns.consumers import RunConsumer
@@ -41,4 +42,5 @@ handler500 = "agentruns.views.problems.broken"
 
 websocket_urlpatterns: list[Any] = [
     path("ws/runs/<run:run_id>/", RunConsumer.as_asgi()),
+    re_path("", WebsocketDenier.as_asgi()),
 ]

@@ -21,8 +21,16 @@ Story = Callable[[], Awaitable[None]]
 class OpenPage:
     """`async with OpenPage(run, person)`: connected, unless `is_let_in` says otherwise."""
 
-    def __init__(self, run: Run | str, person: User | None, *, query: str = "seq=0") -> None:
+    def __init__(
+        self,
+        run: Run | str,
+        person: User | None,
+        *,
+        query: str = "seq=0",
+        origin: str = "http://localhost",
+    ) -> None:
         self.path = f"/ws/runs/{run if isinstance(run, str) else run.pk}/"
+        self.origin = origin
         self.person = person
         self.query = query
         self.client = Client()
@@ -35,7 +43,11 @@ class OpenPage:
             "type": "websocket",
             "path": self.path,
             "query_string": self.query.encode(),
-            "headers": [(b"cookie", await do(self._cookies)), (b"origin", b"http://localhost")],
+            "headers": [
+                (b"cookie", await do(self._cookies)),
+                (b"host", b"localhost"),
+                (b"origin", self.origin.encode("latin-1")),
+            ],
             "subprotocols": [],
         }
         self.socket = ApplicationCommunicator(application, scope)
