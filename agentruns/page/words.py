@@ -97,6 +97,14 @@ def when(moment: datetime, *, now: datetime | None = None) -> str:
     return date_format(local, "j M Y, H:i")
 
 
+def period(start: datetime, end: datetime) -> str:
+    """From when to when, to the second; with the date of the start unless that is today."""
+    local = timezone.localtime(start)
+    is_today = local.date() == timezone.localtime().date()
+    day = "" if is_today else date_format(local, "j M Y") + ", "
+    return f"{day}{clock(start)} – {clock(end)}"
+
+
 def span(length: timedelta) -> str:
     """A length of time in the unit that suits it: 38 ms, 0.9 s, 12 s, 3 min 5 s, 2 h 5 min."""
     seconds = max(0.0, length.total_seconds())

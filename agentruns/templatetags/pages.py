@@ -29,6 +29,12 @@ def moment(at: datetime) -> str:
 
 
 @register.filter
+def period(run: Run) -> str:
+    """From when to when the run lasted."""
+    return words.period(run.started_at or run.created_at, run.ended_at or run.created_at)
+
+
+@register.filter
 def figure(n: int) -> str:
     """A large number with separators."""
     return f"{n:,}"

@@ -3,10 +3,11 @@
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from agentruns.models import Run, ToolCall
 from agentruns.page.verdict import count_sentences, headline
-from agentruns.page.words import number, span
+from agentruns.page.words import clock, number, period, span
 from agentruns.states import GROUPS, WAITING
 
 
@@ -81,3 +82,10 @@ def test_lengths_of_time_are_told_in_the_unit_that_suits_them(seconds: float, wo
 
 def test_numbers_are_words_up_to_ten() -> None:
     assert [number(n) for n in (0, 1, 10, 11)] == ["0", "one", "ten", "11"]
+
+
+def test_a_period_is_told_to_the_second_with_its_day_unless_that_is_today() -> None:
+    start, end = timezone.now(), timezone.now() + timedelta(seconds=3)
+    assert period(start, end) == f"{clock(start)} – {clock(end)}"
+    last_year = start - timedelta(days=366)
+    assert period(last_year, end) == f"{last_year.day} {last_year:%b %Y}, {period(start, end)}"
