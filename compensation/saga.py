@@ -236,7 +236,7 @@ def _attempt(step: Compensation) -> UndoResult | Trouble:
 
 def _words(error: Exception) -> str:
     sentence = str(error) if isinstance(error, ToolError) else f"{type(error).__name__}: {error}"
-    return sentence.replace("\x00", "")[:2000]
+    return sentence[:2000]
 
 
 # --- Settle: what became of the attempt ----------------------------------------------------------

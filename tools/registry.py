@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from tools.contract import Tier, ToolImplementation
 from tools.errors import BadArguments, RegistrationError
+from tools.storable import is_storable
 
 T = TypeVar("T", bound=type)
 
@@ -66,19 +67,32 @@ class RegisteredTool:
         """
         try:
             if isinstance(raw, str):
-                return self.args.model_validate_json(raw)
-            return self.args.model_validate(raw)
+                args = self.args.model_validate_json(raw)
+            else:
+                args = self.args.model_validate(raw)
         except ValidationError as error:
             reasons = [_reason(item["loc"], item["msg"]) for item in error.errors()]
-            sentence = _("The arguments do not fit %(tool)s: %(reasons)s") % {
-                "tool": self.name,
-                "reasons": "; ".join(reasons),
-            }
-            raise BadArguments(sentence, reasons=reasons) from error
+            raise self._do_not_fit(reasons) from error
+        # What is not kept as it was written must not be done: consent is to what is kept.
+        reasons = [
+            _reason((name,), "cannot be kept as it is")
+            for name, value in args.model_dump().items()
+            if not is_storable(value)
+        ]
+        if reasons:
+            raise self._do_not_fit(reasons)
+        return args
 
     def describe(self, args: BaseModel) -> str:
         """What this call does, in one plain line."""
         return str(self.impl.describe(args))
+
+    def _do_not_fit(self, reasons: list[str]) -> BadArguments:
+        sentence = _("The arguments do not fit %(tool)s: %(reasons)s") % {
+            "tool": self.name,
+            "reasons": "; ".join(reasons),
+        }
+        return BadArguments(sentence, reasons=reasons)
 
 
 def tool(

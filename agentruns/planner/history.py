@@ -5,6 +5,7 @@ word (done, failed, rejected, stopped …), and that an answer cut off is not pa
 """
 
 import json
+import re
 from collections.abc import Iterable
 
 from pydantic_ai.messages import (
@@ -23,6 +24,8 @@ from agentruns.models import Output, Run, ToolCall
 from tools import registry
 from tools.policy import effective
 
+_ODD = re.compile("[^a-zA-Z0-9_-]")
+
 # What the model is told of a call that has no response of its own, by state or by reason.
 WORDS = {
     "voided": "Not executed.",
@@ -39,8 +42,10 @@ WORDS = {
 
 
 def wire_name(tool: str) -> str:
-    """The name that a provider is told: most of them take no dots."""
-    return tool.replace(".", "__")
+    """The name that a provider is told: most of them take no dots, and refuse a history in which
+    a name that the model made up has anything else that is odd.
+    """
+    return _ODD.sub("_", tool.replace(".", "__"))[:64] or "_"
 
 
 def tool_name(wire: str) -> str:

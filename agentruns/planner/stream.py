@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from pydantic_ai.direct import model_request_stream
-from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.exceptions import AgentRunError, ModelAPIError, UserError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponseStreamEvent,
@@ -25,6 +25,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
+
+from tools.storable import storable
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class Answer:
         self._task: asyncio.Task[object] | None = None
         self._stream: StreamedResponse | None = None
         self._is_stopped = False
+        self._model = model.model_name
         self._request = model_request_stream(
             model,
             messages,
@@ -92,7 +95,9 @@ class Answer:
             self._task.cancel()
 
     async def events(self) -> AsyncIterator[Event]:
-        """Text, calls, and one end. Raises ModelAPIError if the provider fails or breaks off."""
+        """Text, calls, and one end. Raises ModelAPIError if the provider fails, breaks off, or
+        sends what nobody can read.
+        """
         stream = await self._opened()
         if stream is None:
             yield AnswerEnded("", "interrupted", 0, 0)
@@ -105,6 +110,9 @@ class Answer:
             # Our own cancel surfaces as a connection error while a chunk is being waited for.
             if not stream.cancelled:
                 raise
+        except Exception as error:
+            if not stream.cancelled:
+                raise self._failed(error) from error
         finally:
             await self._request.__aexit__(None, None, None)
         yield _end_of(stream)
@@ -121,7 +129,17 @@ class Answer:
                 raise  # somebody else's cancellation, such as the worker's shutdown
             self._task.uncancel()
             return None
+        except Exception as error:
+            raise self._failed(error) from error
         return self._stream
+
+    def _failed(self, error: Exception) -> Exception:
+        """The error in pydantic-ai's words; it translates what an HTTP client raises, and leaves
+        what its parsers raise as it is.
+        """
+        if isinstance(error, AgentRunError | UserError):
+            return error
+        return ModelAPIError(self._model, f"{type(error).__name__}: {error}")
 
 
 def _settings(run_id: str) -> ModelSettings:
@@ -136,15 +154,16 @@ def _settings(run_id: str) -> ModelSettings:
 def _translate(event: ModelResponseStreamEvent) -> Event | None:
     match event:
         case PartStartEvent(part=TextPart(content=text)) if text:
-            return TextDelta(text)
+            return TextDelta(storable(text))
         case PartDeltaEvent(delta=TextPartDelta(content_delta=text)) if text:
-            return TextDelta(text)
+            return TextDelta(storable(text))
         case PartStartEvent(part=ToolCallPart()) | PartDeltaEvent(delta=ToolCallPartDelta()):
             return CallDelta()
         case PartEndEvent(part=ToolCallPart() as part, next_part_kind=following):
             # The raw text: the parsing helpers turn broken JSON into a valid object.
             raw = part.args if isinstance(part.args, str) else json.dumps(part.args or {})
-            return CallWritten(part.tool_name, raw, part.tool_call_id, following is not None)
+            tool, raw, call_id = storable([part.tool_name, raw, part.tool_call_id])
+            return CallWritten(tool, raw, call_id, following is not None)
     return None
 
 

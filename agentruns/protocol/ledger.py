@@ -12,6 +12,7 @@ from agentruns import doorbell
 from agentruns.errors import NotFound
 from agentruns.models import LedgerEvent, Output, Run, ToolCall
 from agentruns.states import CALL, OUTPUT, RUN, Machine
+from tools.storable import storable
 
 AGENT = "agent"
 DRIVER = "driver"
@@ -58,7 +59,9 @@ def record(
     run: Run, kind: str, *, actor: str, call: ToolCall | None = None, **data: Any
 ) -> LedgerEvent:
     """Append a fact to the locked run's ledger, and ring for those who watch."""
-    event = LedgerEvent.objects.create(run=run, kind=kind, actor=actor, call=call, data=data)
+    event = LedgerEvent.objects.create(
+        run=run, kind=kind, actor=actor, call=call, data=storable(data)
+    )
     doorbell.ring_watchers(run.pk)
     return event
 
@@ -96,8 +99,7 @@ def move_output(
 
 def save(row: models.Model, **fields: Any) -> None:
     """Set and save these fields and no others: the database owns some of the rest."""
-    for name, value in fields.items():
-        setattr(row, name, value)
+    _set(row, fields)
     row.save(update_fields=list(fields))
 
 
@@ -106,6 +108,11 @@ def change(row: models.Model, machine: Machine, verb: str, fields: dict[str, Any
     records the event in the same transaction.
     """
     getattr(row, verb)()
-    for name, value in fields.items():
-        setattr(row, name, value)
+    _set(row, fields)
     row.save(update_fields=[machine.field, *fields])
+
+
+def _set(row: models.Model, fields: dict[str, Any]) -> None:
+    """No fact is lost because an outside system sent a character that cannot be kept."""
+    for name, value in fields.items():
+        setattr(row, name, storable(value))

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
-from agentruns import doorbell, pausepoints
+from agentruns import doorbell, ids, pausepoints
 from agentruns.models import Output, Run, ToolCall
 from agentruns.protocol.advance import advance, is_duplicate
 from agentruns.protocol.consent import ask
@@ -131,7 +132,7 @@ def _written(run: Run, proposal: Proposal, policy: Policy) -> tuple[ToolCall, Ba
         number=siblings.count() + 1,
         epoch=run.epoch,
         text_offset=proposal.offset,
-        provider_call_id=proposal.provider_call_id,
+        provider_call_id=_id_in_history(siblings, proposal.provider_call_id[:200]),
         tool=proposal.tool[:200],
         tier=policy.tier,
         is_eager=policy.eager,
@@ -139,6 +140,14 @@ def _written(run: Run, proposal: Proposal, policy: Policy) -> tuple[ToolCall, Ba
         **fields,
     )
     return call, problem
+
+
+def _id_in_history(siblings: QuerySet[ToolCall], given: str) -> str:
+    """The provider's name for the call, or one of ours if it gave none or gave it twice: in a
+    history, calls and results find each other by it (I11).
+    """
+    is_taken = not given or siblings.filter(provider_call_id=given).exists()
+    return ids.call_id() if is_taken else given
 
 
 def _route(run: Run, call: ToolCall, policy: Policy, problem: BadArguments | None) -> None:
