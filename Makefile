@@ -30,7 +30,7 @@ up: .venv/run.stamp
 
 test: .venv/dev.stamp
 	@.ci/browser
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest $(if $(ARGS),$(ARGS),--numprocesses 2 --dist loadgroup)
 
 drill: .venv/run.stamp
 	@exec $(MANAGE) drill $(ARGS)

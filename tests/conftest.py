@@ -38,6 +38,13 @@ def pytest_unconfigure() -> None:
     services.stop()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of two processes, one runs whatever needs the stack, so that there is one stack."""
+    for item in items:
+        if any(item.get_closest_marker(name) for name in ("stack", "browser")):
+            item.add_marker(pytest.mark.xdist_group("stack"))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = [r for r in terminalreporter.stats.get("skipped", []) if NO_BROWSER in r.longreprtext]
     if skipped:
