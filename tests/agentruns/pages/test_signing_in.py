@@ -67,7 +67,10 @@ def test_a_demo_link_is_for_demos_only(owner: User, settings: object) -> None:
     assert Client().get(link("owner")).status_code == 404
 
 
-@pytest.mark.parametrize("signed", ["nonsense", signing.dumps({"user": "owner"}, salt="other")])
+FOR_ANOTHER_USE = signing.dumps({"user": "owner"}, salt="other")
+
+
+@pytest.mark.parametrize("signed", ["nonsense", FOR_ANOTHER_USE], ids=["nonsense", "another use"])
 def test_a_link_that_nobody_signed_opens_nothing(owner: User, signed: str) -> None:
     client = Client()
     assert "not valid any more" in page(client, LINK.format(signed), 404)
