@@ -54,6 +54,17 @@ class LateWrite(WrongState):
     sentence = _("This worker's time is over; what it wrote was refused.")
 
 
+class DatabaseAway(AgentrunsError):
+    """It was away before the change, or went away in the middle of its commit: nobody knows."""
+
+    code = "database_away"
+    status = 503
+    sentence = _(
+        "The database cannot be reached right now, so it is not known whether that arrived. "
+        "Try again in a moment."
+    )
+
+
 class StopSignal(BaseException):
     """Stop, as it travels through a driver and its tools.
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from agentruns.errors import AgentrunsError
 from agentruns.page.reader import zone_of
-from agentruns.views.problems import problem
+from agentruns.views.problems import AWAY, database_away, problem
 
 
 class AdminContentSecurityPolicy:
@@ -46,6 +46,8 @@ class Problems:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
         """A page with the error's own sentence and status; None for what is not ours."""
+        if isinstance(error, AWAY):
+            return database_away(request, error)
         return problem(request, error) if isinstance(error, AgentrunsError) else None
 
 

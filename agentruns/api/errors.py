@@ -29,12 +29,6 @@ class TooManyAttempts(AgentrunsError):
     sentence = _("Too many failed attempts. Try again in a while.")
 
 
-class DatabaseAway(AgentrunsError):
-    code = "database_away"
-    status = 503
-    sentence = _("The database cannot be reached right now. Nothing was changed.")
-
-
 class KeyReused(AgentrunsError):
     code = "idempotency_key_reused"
     status = 422

@@ -22,12 +22,11 @@ from rest_framework.response import Response
 
 from agentruns.api.errors import (
     BodyTooLarge,
-    DatabaseAway,
     MalformedBody,
     NotSignedIn,
     TooManyAttempts,
 )
-from agentruns.errors import AgentrunsError, BadInput, NotAllowed, NotFound
+from agentruns.errors import AgentrunsError, BadInput, DatabaseAway, NotAllowed, NotFound
 
 CONTENT_TYPE = "application/problem+json"
 TYPE = "urn:agentruns:problem:"

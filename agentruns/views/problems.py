@@ -1,11 +1,17 @@
 """What went wrong, as a page of ours: never a bare status, never a trace."""
 
+import sys
+
+import structlog
+from django.contrib.auth.models import AnonymousUser
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from agentruns.errors import AgentrunsError
+from agentruns.api.problems import problem_response
+from agentruns.errors import AgentrunsError, DatabaseAway
 
 HEADINGS = {
     400: gettext_lazy("That did not work"),
@@ -13,7 +19,11 @@ HEADINGS = {
     404: gettext_lazy("Nothing here"),
     409: gettext_lazy("Things have moved on"),
     500: gettext_lazy("Something went wrong"),
+    503: gettext_lazy("Out of reach for a moment"),
 }
+AWAY = (OperationalError, InterfaceError)
+
+log = structlog.get_logger(__name__)
 
 
 def problem(request: HttpRequest, error: AgentrunsError) -> HttpResponse:
@@ -38,7 +48,18 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
 
 def broken(request: HttpRequest) -> HttpResponse:
     """Django's handler500. Says only what is known."""
+    if isinstance(error := sys.exc_info()[1], AWAY):
+        return database_away(request, error)
     return _page(request, 500, _("Something went wrong on our side. It has been written down."))
+
+
+def database_away(request: HttpRequest, error: Exception) -> HttpResponse:
+    """A page that needs no database itself, so it cannot tell who is asking."""
+    log.warning("page.database_away", error=repr(error))
+    if request.path.startswith("/api/"):
+        return problem_response(DatabaseAway())
+    request.user = AnonymousUser()
+    return problem(request, DatabaseAway())
 
 
 def forged(request: HttpRequest, reason: str = "") -> HttpResponse:

@@ -39,13 +39,21 @@ document.addEventListener("htmx:afterSwap", ({ target }) => {
   target.dispatchEvent(new CustomEvent("page:drawn", { bubbles: true }));
 });
 
-// No answer at all. Stop may be asked for as often as one likes: so it is, until it gets through.
-document.addEventListener("htmx:sendError", ({ target }) => {
+// No answer at all, or one that says only that somebody behind it is away.
+document.addEventListener("htmx:sendError", ({ target }) => unanswered(target));
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (![502, 503, 504].includes(detail.xhr.status)) return;
+  detail.shouldSwap = false;
+  unanswered(detail.requestConfig.elt);
+});
+
+/** Stop may be asked for as often as one likes: so it is, until it gets through. */
+function unanswered(target) {
   const words = document.getElementById("problem").dataset;
   if (target.hasAttribute("hx-trigger")) return;
   tell(target.matches("[data-stop]") ? words.stopAgain : words.noAnswer);
   if (target.matches("[data-stop]")) setTimeout(() => target.requestSubmit(), 1000);
-});
+}
 
 document.addEventListener("click", (event) => {
   const place = event.target.closest("[data-close]");
