@@ -34,6 +34,15 @@ def test_everything_fits_on_a_phone(
         must_fit(somebody.page, name)
 
 
+def test_so_does_a_word_without_an_end(ana: User, visit: Visit) -> None:
+    somebody = visit(ana, **PHONE)
+    somebody.start("report", "token:1", goal="W" * 3000)
+    somebody.page.get_by_text("The whole goal").click()
+    must_fit(somebody.page, "a run with a long word for a goal")
+    somebody.page.goto("/")
+    must_fit(somebody.page, "the list with it")
+
+
 def must_fit(page: Page, name: str) -> None:
     assert page.evaluate(TOO_WIDE) == [], name
     if page.locator("#run").count():
