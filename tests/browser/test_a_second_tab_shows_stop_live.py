@@ -11,6 +11,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 def test_stop_in_one_tab_shows_in_the_other(at_desk: Visitor) -> None:
     page = at_desk.page
     run = at_desk.start("report", "token:8")
+    expect(page.locator("#run-head")).to_contain_text("8 tokens")
     other = at_desk.open(run.path)
     expect(other.locator("#live")).to_have_text("Live")
     other.evaluate("window.isSame = true")

@@ -45,6 +45,7 @@ def test_a_run_is_started_and_stopped_by_keyboard(ana: User, visit: Visit) -> No
     expect(mail).to_contain_text("Because of Bo")
     expect(mail).to_be_focused()  # where the question stood
 
+    expect(call(page, "Draft")).to_be_visible()
     tab_to(page, "stop", keys="Shift+Tab")
     page.keyboard.press("Enter")
     expect(verdict(page)).to_contain_text("Stopping")
