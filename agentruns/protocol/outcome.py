@@ -51,9 +51,10 @@ def record_doubt(claim: Claim, detail: str) -> None:
 
 def land(run: Run, call: ToolCall, receipt: Receipt, *, actor: str, **data: Any) -> None:
     """Under the run's lock: landed, from wherever the call was."""
-    fields = {"receipt": receipt.data, "response": receipt.response, "ended_at": clock().now}
+    fields: dict[str, Any] = {"receipt": receipt.data, "response": receipt.response}
+    # Why it was in doubt, or thought not to have happened, is said no more; the ledger keeps it.
+    fields |= {"ended_at": clock().now, "reason": "", "detail": "", "next_lookup_at": None}
     if call.state in ("in_flight", "in_doubt"):
-        fields |= {"reason": "", "detail": "", "next_lookup_at": None}
         move_call(run, call, "land", actor=actor, data=data, **fields)
     elif call.state == "failed" and call.gate_passed_at:
         # Somebody had said that it did not happen. The receipt says that it did.

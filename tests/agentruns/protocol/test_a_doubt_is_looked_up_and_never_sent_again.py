@@ -128,12 +128,12 @@ def test_truth_wins_over_an_answer(
 ) -> None:
     """I7: the only way out of a terminal state, marked, on record, and with an alarm."""
     call = _doubtful(steps, outside, "lost")
-    answer(call.pk, by=steps.owner, answer="did_not_happen", evidence="")
+    answer(call.pk, by=steps.owner, answer="did_not_happen", evidence="I asked them.")
     assert anew(call).state == "failed"
 
     record_lookup(call.pk, Receipt({"key": call.request_id}, "It is there."))
 
-    assert anew(call).state == "landed"
+    assert (anew(call).state, anew(call).reason, anew(call).detail) == ("landed", "", "")
     assert anew(call).contradicted_at is not None
     (event,) = events(call.run, "call.contradicted")
     assert event.data == {"by": "lookup", "was": "answered_not_landed"}
