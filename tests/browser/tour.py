@@ -64,7 +64,6 @@ def story(visitor: Visitor, stack: Stack) -> Iterator[str]:
     last = call(page, LAST_MAIL)
     last.get_by_role("button", name="Approve").click()
     expect(last).to_contain_text("Leaving now")
-    yield "leaving"
     with fault(stack, service="smtp", mode="drop_after"):
         stop_and_doubt(page, run)
     yield "stopped"
