@@ -20,7 +20,16 @@ from agentruns.models import LedgerEvent, Output, Run, StopRequest, ToolCall
 from agentruns.models.ledger import HASH
 from agentruns.planner.history import messages_of
 from agentruns.replay import impossible_steps
-from agentruns.states import CALL, GROUPS, OUTPUT, RUN, STOPPED_RUN, STOPPING_RUN, WAITING
+from agentruns.states import (
+    CALL,
+    GROUPS,
+    NOT_YET_IN_FLIGHT,
+    OUTPUT,
+    RUN,
+    STOPPED_RUN,
+    STOPPING_RUN,
+    WAITING,
+)
 from tools.contract import Tier
 from tools.world.record import RECORDED, Effect, effects
 
@@ -247,7 +256,9 @@ def _chain_verifies(facts: Facts) -> Iterator[Finding]:
 
 
 def _transitions_are_legal(facts: Facts) -> Iterator[Finding]:
-    """I7: the ledger leads to where each row is, over transitions that there are."""
+    """I7: the ledger leads to where each row is, over transitions that there are, and a run's
+    status is one that its rows bear out.
+    """
     own = [event for event in facts.events if event.call_id is None]
     for wrong in impossible_steps(RUN, own, facts.run.status):
         yield facts.breach(wrong) if wrong else None
@@ -256,6 +267,29 @@ def _transitions_are_legal(facts: Facts) -> Iterator[Finding]:
         for wrong in impossible_steps(OUTPUT, own, output.status):
             yield facts.breach(f"the text of turn {output.turn}: {wrong}") if wrong else None
     yield from _transitions_of_calls(facts)
+    yield (
+        None
+        if _is_proven(facts)
+        else facts.breach(f"is {facts.run.status}; its rows say otherwise")
+    )
+
+
+def _is_proven(facts: Facts) -> bool:
+    """Whether the run's rows bear out its status: "stopped" is said of proven facts only."""
+    states = {call.state for call in facts.calls}
+    is_driven = bool(facts.run.lease_holder)
+    match facts.run.status:
+        case "cancel_requested":
+            return is_driven
+        case "draining":
+            return not is_driven and "in_flight" in states
+        case "stopped_dirty":
+            return not is_driven and "in_flight" not in states and "in_doubt" in states
+        case "stopped_clean":
+            return not is_driven and not states & {"in_flight", "in_doubt", *NOT_YET_IN_FLIGHT}
+        case "completed":
+            return not is_driven and states <= CALL.terminal
+    return True
 
 
 def _transitions_of_calls(facts: Facts) -> Iterator[Finding]:
@@ -289,6 +323,6 @@ INVARIANTS = [
     Invariant("I4", "the groups add up", _groups_add_up),
     Invariant("I5", "one stop per epoch, with one answer", _one_stop_per_epoch),
     Invariant("I6", "the ledger is whole, and its chain verifies", _chain_verifies),
-    Invariant("I7", "every transition is legal", _transitions_are_legal),
+    Invariant("I7", "every transition is legal, every status proven", _transitions_are_legal),
     Invariant("I11", "every call in a history has its result", _history_has_every_result),
 ]

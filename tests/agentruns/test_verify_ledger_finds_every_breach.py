@@ -107,7 +107,7 @@ def test_i4_a_call_that_is_in_no_group(run: Run) -> None:
 
 
 def test_i4_a_call_that_is_undone_and_never_landed(run: Run) -> None:
-    ToolCall.objects.filter(run=run, number=2).update(undo_state="undone")
+    sql("UPDATE agentruns_toolcall SET undo_state = 'undone' WHERE number = 2")
 
     assert "is undone, and it is voided" in breaches()["I4"][0].what
 
@@ -176,6 +176,26 @@ def test_i7_a_run_that_forgot_its_stop(run: Run) -> None:
     sql("UPDATE agentruns_run SET status = 'running'")
 
     assert "is running; its ledger says" in breaches()["I7"][0].what
+
+
+UNPROVEN = {
+    "a doubt in a clean run": "UPDATE agentruns_toolcall SET state = 'in_doubt' WHERE number = 2",
+    "a call in flight": "UPDATE agentruns_toolcall SET state = 'in_flight' WHERE number = 2",
+    "a driver at work": "UPDATE agentruns_run SET lease_holder = 'somebody'",
+    "a dirty run without a doubt": "UPDATE agentruns_run SET status = 'stopped_dirty'",
+    "a drain with nothing in flight": "UPDATE agentruns_run SET status = 'draining'",
+    "a stop that no driver delays": "UPDATE agentruns_run SET status = 'cancel_requested'",
+    "a finished run with a question": """
+        UPDATE agentruns_run SET status = 'completed';
+        UPDATE agentruns_toolcall SET state = 'awaiting_approval' WHERE number = 3""",
+}
+
+
+@pytest.mark.parametrize("statement", UNPROVEN.values(), ids=UNPROVEN)
+def test_i7_a_run_that_says_what_its_rows_do_not(run: Run, statement: str) -> None:
+    sql(statement)
+
+    assert any("its rows say otherwise" in breach.what for breach in breaches()["I7"])
 
 
 def test_i7_an_event_that_cannot_follow(run: Run) -> None:
