@@ -5,8 +5,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 LONG = 70
+
+# What the built-in tools call their fields. Others are shown by their own name.
+LABELS = {
+    "attendees": gettext_lazy("Attendees"),
+    "base": gettext_lazy("Base"),
+    "body": gettext_lazy("Body"),
+    "branch": gettext_lazy("Branch"),
+    "channel": gettext_lazy("Channel"),
+    "end": gettext_lazy("End"),
+    "files": gettext_lazy("Files"),
+    "found": gettext_lazy("Found"),
+    "limit": gettext_lazy("Limit"),
+    "mails": gettext_lazy("Mails"),
+    "message": gettext_lazy("Message"),
+    "query": gettext_lazy("Query"),
+    "start": gettext_lazy("Start"),
+    "subject": gettext_lazy("Subject"),
+    "text": gettext_lazy("Text"),
+    "title": gettext_lazy("Title"),
+    "to": gettext_lazy("To"),
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +54,8 @@ def fields_of(data: dict[str, Any], order: Iterable[str] = ()) -> list[Field]:
 
 
 def _label(key: str) -> str:
+    if key in LABELS:
+        return str(LABELS[key])
     words = str(key).replace("_", " ").strip()
     return words[:1].upper() + words[1:]
 
@@ -47,6 +71,7 @@ def _plain(value: Any, depth: int = 0) -> str:
         return "\n".join(f"• {_plain(item, depth + 1)}" for item in value)
     if isinstance(value, dict):
         indent = "\n" + "  " * depth
-        lines = [f"{_label(key)}: {_plain(item, depth + 1)}" for key, item in value.items()]
+        # Keys further in may be data, such as the names of files: they stay exactly as they are.
+        lines = [f"{key}: {_plain(item, depth + 1)}" for key, item in value.items()]
         return indent.join(lines)
     return str(value)

@@ -128,7 +128,7 @@ def build(run: Run, user: Any) -> RunPage:
         pill=run_pill(run, in_doubt=len(groups["in_doubt"])),
         tokens=sum(output.tokens_out for output in outputs),
         stop=stop,
-        stopbox=stopbox_of(run, calls, stop, viewer=user, may_stop=viewer.may_stop),
+        stopbox=stopbox_of(run, calls, stop, may_stop=viewer.may_stop),
         answer=answer_of(run, outputs, calls, stop, user),
         actions=list(found.values()),
         groups=_shown(groups, found) if is_over else [],

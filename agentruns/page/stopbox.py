@@ -24,7 +24,7 @@ class StopBox:
 
 
 def stopbox_of(
-    run: Run, calls: list[ToolCall], stop: StopRequest | None, *, viewer: object, may_stop: bool
+    run: Run, calls: list[ToolCall], stop: StopRequest | None, *, may_stop: bool
 ) -> StopBox:
     """What stands at the place of Stop at this moment."""
     if run.is_active and may_stop:
@@ -38,19 +38,13 @@ def stopbox_of(
         said = [_by(stop), _("No new action can start.")]
         return StopBox(False, _("Stopping …"), "■", "stopping", [s for s in said if s])
     if run.is_stopped:
-        said = [_by(stop), _quiet(run, viewer)]
+        said = [_by(stop), _("Nothing in this run acts any more.")]
         return StopBox(False, _("Stopped"), "■", "stopped", [s for s in said if s])
     ended = _("It ended by itself at %(time)s.") % {"time": clock(run.ended_at)}
-    said = [ended, _quiet(run, viewer)]
+    said = [ended, _("Nothing in this run acts any more.")]
     if run.status == "failed":
         return StopBox(False, _("Failed"), "✕", "failed", said)
     return StopBox(False, _("Finished"), "✓", "done", said)
-
-
-def _quiet(run: Run, viewer: object) -> str:
-    if run.owner == viewer:
-        return _("Nothing acts for you any more.")
-    return _("Nothing acts for %(name)s any more.") % {"name": name_of(run.owner)}
 
 
 def _by(stop: StopRequest | None) -> str:

@@ -142,9 +142,9 @@ def count_sentences(groups: Groups) -> list[str]:
 
 def _undone(undone: int, done: int) -> str:
     if undone == done:
-        return ngettext("it is undone again.", "all are undone again.", undone)
+        return ngettext("it has been undone.", "all have been undone.", undone)
     return ngettext(
-        "%(number)s of them is undone again.", "%(number)s of them are undone again.", undone
+        "%(number)s of them has been undone.", "%(number)s of them have been undone.", undone
     ) % {"number": number(undone)}
 
 

@@ -33,7 +33,7 @@ def test_a_reload_shows_the_same_in_every_phase(at_desk: Visitor) -> None:
     call(page, "Meeting").get_by_role("checkbox").check()
     page.get_by_role("button", name="Undo what is ticked").click()
     page.get_by_role("button", name="Undo this action").click()
-    expect(verdict(page)).to_contain_text("undone again")
+    expect(verdict(page)).to_contain_text("been undone")
     expect(page.locator("#undo-progress")).to_have_text("One action is undone.")
     must_stay(page)  # undone
 

@@ -62,7 +62,7 @@ def test_a_run_is_started_and_stopped_by_keyboard(ana: User, visit: Visit) -> No
     expect(page.locator("#undo-title")).to_be_focused()
     tab_to(page, "Undo this action")
     page.keyboard.press("Enter")
-    expect(verdict(page)).to_contain_text("undone again")
+    expect(verdict(page)).to_contain_text("been undone")
     assert page.evaluate("document.activeElement !== document.body")
 
 

@@ -39,6 +39,6 @@ def test_start_stop_read_and_undo_without_javascript(ana: User, visit: Visit) ->
     page.get_by_role("button", name="Undo what is ticked").click()
     expect(page.get_by_text("This is what undo will do")).to_be_visible()
     page.get_by_role("button", name="Undo this action").click()
-    reload_until(page, verdict(page).filter(has_text="One of them is undone again."))
+    reload_until(page, verdict(page).filter(has_text="One of them has been undone."))
     undone = {effect.tool: effect.undone_at is not None for effect in ana_without.effects(run)}
     assert undone == {"tickets.create": True, "chat.post_message": False}

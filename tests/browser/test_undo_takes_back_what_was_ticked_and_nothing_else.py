@@ -33,7 +33,7 @@ def test_one_of_two_is_undone_and_the_other_stands(at_desk: Visitor) -> None:
         expect(tab.locator("#undo-progress")).to_have_text("One action is undone.")
         expect(call(tab, "Message to #team")).to_contain_text("Undone")
         expect(call(tab, "Ticket")).not_to_contain_text("Undone")
-        expect(verdict(tab)).to_have_text("Four things happened. One of them is undone again.")
+        expect(verdict(tab)).to_have_text("Four things happened. One of them has been undone.")
     assert numbers(page)["done"] == 4
     expect(page.get_by_role("checkbox")).to_have_count(1)
     undone = {effect.tool: effect.undone_at is not None for effect in at_desk.effects(run)}

@@ -49,11 +49,12 @@ class CreateEvent(BaseModel):
 @tool("calendar.create_event", tier=Tier.REVERSIBLE, args=CreateEvent)
 class CalendarCreateEvent:
     title = gettext_lazy("Create a meeting")
-    explains = gettext_lazy("Puts a meeting into the team calendar. One click removes it again.")
+    explains = gettext_lazy("Puts a meeting into the team calendar. It can be removed again.")
     undo_note = gettext_lazy("Removes the meeting, unless somebody changed it since.")
 
     def describe(self, args: CreateEvent) -> str:
-        when = date_format(args.start, "D j M, H:i")
+        # Translators: a date and time, in the letters of Django's `date` filter.
+        when = date_format(args.start, _("D j M, H:i"))
         if not args.attendees:
             return _("Meeting “%(title)s”, %(when)s") % {"title": args.title, "when": when}
         count = len(args.attendees)

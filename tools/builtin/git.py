@@ -76,7 +76,7 @@ class OpenDraft(BaseModel):
 class GitOpenDraft:
     title = gettext_lazy("Open a draft change")
     explains = gettext_lazy(
-        "Pushes a new branch and opens a draft request. One click takes both back."
+        "Pushes a new branch and opens a draft request. Both can be taken back."
     )
     undo_note = gettext_lazy(
         "Closes the draft request and deletes the branch, unless somebody added to it since."
@@ -153,6 +153,8 @@ class GitOpenDraft:
         if receipt.data.get("draft"):
             _close_draft(ctx, receipt.data["draft"])
         note = _("The branch was already gone.") if gone else _("The branch was deleted.")
+        if receipt.data.get("draft"):
+            note = f"{_('The draft request was closed.')} {note}"
         return UndoReceipt({"branch": branch, "draft": receipt.data.get("draft")}, note)
 
 

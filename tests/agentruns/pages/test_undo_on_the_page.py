@@ -61,7 +61,7 @@ def test_a_confirmed_undo_is_told_until_it_is_done(
     run_next(book.run_id)
     said = page(client, f"/runs/{book.run_id}/")
     assert "One action is undone." in said
-    assert "Three things happened. One of them is undone again." in said
+    assert "Three things happened. One of them has been undone." in said
     assert ("test.book", book.request_id) not in outside.effects
 
 
