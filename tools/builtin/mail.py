@@ -48,7 +48,8 @@ class MailSearch:
             f"- {item['subject']}, from {item['from']}, {item['date'][:10]}: {item['snippet']}"
             for item in mails
         ]
-        head = f"{len(mails)} mails found for “{args.query}”" if mails else "No mail found"
+        noun = "mail" if len(mails) == 1 else "mails"
+        head = f"{len(mails)} {noun} found for “{args.query}”" if mails else "No mail found"
         return Receipt({"mails": mails, "found": len(found)}, "\n".join([head, *lines]))
 
 

@@ -7,7 +7,7 @@ from email.utils import format_datetime
 from pathlib import Path
 
 BO = "Bo Lindqvist <bo@team.example>"
-ANA = "Ana Ferreira <ana@team.example>"
+ANA = "Ana Berg <ana@team.example>"
 MEI = "Mei Tanaka <mei@team.example>"
 FINANCE = "Finance <finance@team.example>"
 
