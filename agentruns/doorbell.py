@@ -6,6 +6,7 @@ forgotten, and ringing never takes longer than `RING_LIMIT` seconds.
 """
 
 import asyncio
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ import structlog
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import connection, transaction
+from kombu.connection import Connection
+from kombu.pools import producers
 
 from agentruns.celery import app
 
@@ -70,9 +73,24 @@ def _ring_group(group: str, message: dict[str, Any]) -> None:
     transaction.on_commit(Bells({group: message}), robust=True)
 
 
+@functools.cache
+def _bell_connection() -> Connection:
+    """The broker, with less patience than the workers have: somebody waits for the answer.
+
+    The Redis client tries four times by itself before it gives up.
+    """
+    each = RING_LIMIT / 4
+    patience = {"socket_timeout": each, "socket_connect_timeout": each}
+    options = app.conf.broker_transport_options | patience
+    return Connection(  # type: ignore[no-untyped-call]
+        app.conf.broker_url, transport_options=options
+    )
+
+
 def _send_task(name: str, args: tuple[Any, ...]) -> None:
     try:
-        app.send_task(name, args=list(args), retry=False)
+        with producers[_bell_connection()].acquire(block=True, timeout=RING_LIMIT) as producer:
+            app.send_task(name, args=list(args), producer=producer, retry=False)
     except Exception as error:  # noqa: BLE001  (whatever the broker raises, the sweeper rings again)
         log.warning("doorbell.lost", task=name, error=repr(error))
 

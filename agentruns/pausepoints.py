@@ -8,6 +8,7 @@ is gone; `<point>.watch` only has it written. Every wait has a deadline.
 
 import contextlib
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,12 +19,24 @@ HOLD_LIMIT = 60.0  # seconds; a forgotten hold must not keep a worker for ever
 
 Handler = Callable[[str, str], None]
 handler: Handler | None = None
+_held = threading.local()
 
 
 def reach(run_id: str, point: str) -> None:
     """Say that `run_id` is at `point`, and wait there if somebody asked for it."""
     if handler is not None:
+        since = time.monotonic()
         handler(run_id, point)
+        _held.seconds = _seconds_held() + time.monotonic() - since
+
+
+def clock() -> float:
+    """This thread's monotonic seconds, less those for which somebody held it at a point."""
+    return time.monotonic() - _seconds_held()
+
+
+def _seconds_held() -> float:
+    return float(getattr(_held, "seconds", 0.0))
 
 
 def is_on() -> bool:

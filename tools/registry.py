@@ -13,6 +13,10 @@ from tools.contract import Tier, ToolImplementation
 from tools.errors import BadArguments, RegistrationError
 from tools.storable import is_storable
 
+# Signs that reorder the text around them: a line that people approve must read as it is.
+_REORDERING = (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+VISIBLE = {sign: f"\\u{sign:04x}" for sign in _REORDERING}
+
 T = TypeVar("T", bound=type)
 
 _tools: dict[str, "RegisteredTool"] = {}
@@ -85,7 +89,7 @@ class RegisteredTool:
 
     def describe(self, args: BaseModel) -> str:
         """What this call does, in one plain line."""
-        return str(self.impl.describe(args))
+        return str(self.impl.describe(args)).translate(VISIBLE)
 
     def _do_not_fit(self, reasons: list[str]) -> BadArguments:
         sentence = _("The arguments do not fit %(tool)s: %(reasons)s") % {

@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import structlog
+from django.utils.translation import gettext as _
 
 from agentruns import pausepoints
 from agentruns.models import ToolCall
@@ -18,6 +19,8 @@ from tools import registry
 from tools.contract import Context, Draft, LookupResult, Receipt, Unknown
 from tools.errors import NoEffect, ToolError
 from tools.registry import RegisteredTool
+
+SEND_WINDOW = 2.0  # seconds from asking the gate; look-ups begin much later
 
 log = structlog.get_logger(__name__)
 
@@ -41,10 +44,12 @@ def execute_call(call_id: str, *, epoch: int) -> None:
         return
     if draft is not None and not keep_draft(claim, draft):
         drop_draft(call, draft)
-    elif pass_gate(claim):
-        _commit(registered, ctx, args, draft, claim, call)
-    elif draft is not None:
-        drop_draft(call, draft)
+    else:
+        asked_at = pausepoints.clock()
+        if pass_gate(claim) and _is_in_time(claim, asked_at):
+            _commit(registered, ctx, args, draft, claim, call)
+        elif draft is not None:
+            drop_draft(call, draft)
 
 
 def look_up_call(call_id: str) -> None:
@@ -94,6 +99,16 @@ def _prepared(registered: RegisteredTool, ctx: Context, args: Any, call: ToolCal
     impl: Any = registered.impl
     drafted: Draft | None = impl.prepare(ctx, args)
     return drafted
+
+
+def _is_in_time(claim: Claim, asked_at: float) -> bool:
+    """Send at once or not at all: an executor that was stalled after the gate must not act when
+    its call has long been looked up, and found not to have happened.
+    """
+    if pausepoints.clock() - asked_at <= SEND_WINDOW:
+        return True
+    record_failed(claim, "too_late", _("It was not sent: it had been held up after it was let go."))
+    return False
 
 
 def _commit(

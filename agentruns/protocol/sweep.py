@@ -10,11 +10,11 @@ from datetime import timedelta
 
 import structlog
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from agentruns import doorbell
 from agentruns.models import LedgerEvent, Run, ToolCall
-from agentruns.protocol.advance import advance
+from agentruns.protocol.advance import READY, advance
 from agentruns.protocol.consent import expire_consent
 from agentruns.protocol.doubt import expire_call
 from agentruns.protocol.drain import begin_drain
@@ -83,10 +83,13 @@ def _silent_runs() -> QuerySet[Run]:
     spoke = LedgerEvent.objects.filter(
         run=F("run"), seq=F("run__ledger_seq"), at__gt=clock().now - QUIET
     )
+    claimed = ToolCall.objects.filter(
+        run=OuterRef("pk"), state__in=READY, claim_expires_at__gt=clock().now
+    )
     return (
         Run.objects.filter(status__in=("queued", "running"), lease_holder="")
         .exclude(pk__in=spoke.values("run"))
-        .exclude(calls__claim_expires_at__gt=clock().now, calls__state__in=("approved", "prepared"))
+        .exclude(Exists(claimed))
     )
 
 

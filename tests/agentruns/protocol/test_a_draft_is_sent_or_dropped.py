@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from agentruns.protocol import execute
 from agentruns.protocol.execute import execute_call
 from agentruns.protocol.gate import keep_draft
 from tests.agentruns.outside import Outside
@@ -67,3 +68,18 @@ def test_a_draft_of_a_worker_that_died_is_sent_by_the_next(steps: Steps, outside
 
     assert outside.drafts == set(), "it was not drafted a second time"
     assert outside.voided == set()
+
+
+def test_an_executor_held_up_after_the_gate_sends_nothing(
+    steps: Steps, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its call may have been looked up since, and found not to have happened."""
+    monkeypatch.setattr(execute, "SEND_WINDOW", -1.0)
+    _, (call,) = steps.running("test.draft")
+
+    call = steps.act(call)
+
+    assert (call.state, call.reason) == ("failed", "too_late")
+    assert call.gate_passed_at is not None
+    assert outside.attempts == []
+    assert outside.voided == {call.request_id}
