@@ -142,7 +142,7 @@ CALL = _machine(
         State("frozen", _("held back"), "plain", "–", "never_started"),
         State("rejected", _("rejected"), "plain", "–", "never_started"),
         State("expired", _("approval ran out"), "plain", "–", "never_started"),
-        State("denied", _("refused at the gate"), "plain", "–", "never_started"),
+        State("denied", _("not allowed"), "plain", "–", "never_started"),
     ],
     {
         "buffer": (("proposed",), "buffered", "call.buffered"),

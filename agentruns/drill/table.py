@@ -8,14 +8,9 @@ from django.utils.translation import gettext_lazy
 
 from agentruns.drill.report import has_passed
 from agentruns.states import CALL, GROUPS, RUN
+from tools.models import TIER_LABELS
 
 Data = dict[str, Any]
-UNDO = {
-    "possible": gettext_lazy("can be undone"),
-    "impossible": gettext_lazy("cannot be undone"),
-    "not_needed": gettext_lazy("nothing to undo"),
-    "undone": gettext_lazy("undone"),
-}
 FOUND = {
     "Receipt": gettext_lazy("a look-up found that it had happened"),
     "NotLanded": gettext_lazy("a look-up found that it had not happened"),
@@ -73,12 +68,19 @@ def _groups(groups: Data) -> Iterator[str]:
     for name, title in GROUPS.items():
         yield f"{title}: {len(groups[name])}"
         for call in groups[name]:
-            undo = UNDO.get(call["undo"]) or CALL.states[call["state"]].label
+            undo = _undo(call)
             summary = call["summary"]
             if len(summary) > SUMMARY_WIDTH:
                 summary = summary[: SUMMARY_WIDTH - 1] + "…"
             yield f"  {call['tool']:<{TOOL_WIDTH}}{summary:<{SUMMARY_WIDTH}}  {undo}".rstrip()
     yield ""
+
+
+def _undo(call: Data) -> Any:
+    """What can be done about a call, in its tier's words; of one that never landed, its state."""
+    if call["undo"] == "undone":
+        return _("undone")
+    return TIER_LABELS[call["tier"]] if call["undo"] else CALL.states[call["state"]].label
 
 
 def _world(world: Data) -> Iterator[str]:

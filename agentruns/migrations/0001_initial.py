@@ -134,7 +134,7 @@ class Migration(migrations.Migration):
                 ('args_digest', models.CharField(blank=True, default='', max_length=64)),
                 ('summary', models.TextField(blank=True, default='', verbose_name='in plain words')),
                 ('request_id', models.CharField(default=agentruns.ids.request_id, max_length=40, unique=True)),
-                ('state', django_fsm.FSMField(choices=[('proposed', 'about to start'), ('buffered', 'waits for the end of the answer'), ('awaiting_approval', 'needs approval'), ('approved', 'about to start'), ('prepared', 'drafted, not sent'), ('in_flight', 'under way'), ('landed', 'done'), ('failed', 'failed, no effect'), ('in_doubt', 'in doubt'), ('voided', 'dropped'), ('frozen', 'held back'), ('rejected', 'rejected'), ('expired', 'approval ran out'), ('denied', 'refused at the gate')], db_index=True, default='proposed', max_length=20, protected=True)),
+                ('state', django_fsm.FSMField(choices=[('proposed', 'about to start'), ('buffered', 'waits for the end of the answer'), ('awaiting_approval', 'needs approval'), ('approved', 'about to start'), ('prepared', 'drafted, not sent'), ('in_flight', 'under way'), ('landed', 'done'), ('failed', 'failed, no effect'), ('in_doubt', 'in doubt'), ('voided', 'dropped'), ('frozen', 'held back'), ('rejected', 'rejected'), ('expired', 'approval ran out'), ('denied', 'not allowed')], db_index=True, default='proposed', max_length=20, protected=True)),
                 ('reason', models.CharField(blank=True, default='', max_length=60)),
                 ('detail', models.TextField(blank=True, default='')),
                 ('draft', models.JSONField(blank=True, null=True)),

@@ -83,11 +83,14 @@ class Listing:
 def listing(user: Any, *, scope: str, name: str, page: str) -> Listing:
     """The runs of `user`, or with scope `all` every run that `user` may see.
 
-    An unknown filter, scope or page number is taken as the first one.
+    An unknown filter, scope or page number is taken as the first one; without a scope, whoever
+    may see all and has no run of their own sees all.
     """
     may_see_all = rights.is_admin(user) or rights.is_reviewer(user)
-    scope = "all" if scope == "all" and may_see_all else "mine"
     runs = rights.visible_runs(user)
+    if not scope and not runs.filter(owner=user).exists():
+        scope = "all"
+    scope = "all" if scope == "all" and may_see_all else "mine"
     if scope == "mine":
         runs = runs.filter(owner=user)
     counts = Counter(dict(runs.order_by().values_list("status").annotate(n=Count("pk"))))

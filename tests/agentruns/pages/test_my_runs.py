@@ -64,7 +64,7 @@ def test_reviewers_and_admins_may_look_at_all_runs(
     run = steps.start()
     for person in (reviewer, admin):
         client = browser(person)
-        assert run.pk not in client.get("/").content.decode()
+        assert run.pk not in client.get("/?scope=mine").content.decode()
         assert run.pk in client.get("/?scope=all").content.decode()
         assert counts(client, "/?scope=all")["all"] == 1
 
@@ -76,3 +76,11 @@ def test_long_lists_come_in_pages(steps: Steps, browser: Browser, owner: User) -
     assert client.get("/").content.decode().count('class="line"') == 20
     assert client.get("/?page=2").content.decode().count('class="line"') == 1
     assert client.get("/?page=zero").status_code == 200
+
+
+def test_a_reviewer_without_runs_first_sees_everybodys(
+    steps: Steps, browser: Browser, reviewer: User
+) -> None:
+    run, _ = steps.running("test.note")
+    assert run.pk in browser(reviewer).get("/").content.decode()
+    assert run.pk not in browser(reviewer).get("/?scope=mine").content.decode()

@@ -40,7 +40,7 @@ def test_each_fate_has_its_own_word(steps: Steps, outside: Outside) -> None:
         "test.book is done.",
         "Not executed: a person rejected it. wrong person",
         "Not executed: nobody approved it in time.",
-        "Not executed: refused at the gate (tool_disabled).",
+        "Not executed: an administrator has switched this tool off.",
         "Failed, and had no effect (refused). The outside said no.",
     ]
     assert now(run).status == "running"
