@@ -3,7 +3,7 @@
 In production there is no handler, and a point costs one comparison. Tests install a handler in
 their own process. Drills work across processes by files: a file `<run>/<point>.hold` in PAUSE_DIR
 makes whoever reaches that point write `<point>.reached` (its process id) and wait until the hold
-is gone; `<point>.watch` only has it written. Every wait has a deadline.
+is gone. Every wait has a deadline.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ def is_on() -> bool:
 
 
 def file_of(folder: Path, run_id: str, point: str, what: str) -> Path:
-    """The file of a point; `what` is hold, watch or reached."""
+    """The file of a point; `what` is hold or reached."""
     return folder / run_id / f"{point.replace(':', '_')}.{what}"
 
 
@@ -53,7 +53,7 @@ def file_handler(folder: Path) -> Handler:
 
     def at_point(run_id: str, point: str) -> None:
         hold = file_of(folder, run_id, point, "hold")
-        if not (hold.exists() or file_of(folder, run_id, point, "watch").exists()):
+        if not hold.exists():
             return
         partial = file_of(folder, run_id, point, f"{os.getpid()}.partial")
         with contextlib.suppress(OSError):  # the drill has just cleared its files away

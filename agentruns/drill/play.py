@@ -88,9 +88,9 @@ class Drill:
     def _arm(self) -> None:
         plan = self.plan
         if plan.stop_at.is_reached_by_a_worker:
-            self.steering.arm(plan.stop_at, hold=plan.stop_at.may_hold)
+            self.steering.arm(plan.stop_at)
         if plan.kill_at is not None:
-            self.steering.arm(plan.kill_at, hold=True)
+            self.steering.arm(plan.kill_at)
 
     def _start(self) -> None:
         agent = _agent_of(self.plan.scenario)

@@ -41,14 +41,6 @@ class Point:
         kind, *rest = self.text.split(":")
         return int(rest[0]) if kind == "call" else None
 
-    @property
-    def may_hold(self) -> bool:
-        """Whether a worker can be made to wait there without falsifying what is measured.
-
-        A driver that waits at a token would close the model's stream late.
-        """
-        return self.is_reached_by_a_worker and not self.text.startswith("token:")
-
 
 def point(text: str) -> Point:
     """The point that somebody wrote. Raises DrillError, which names the patterns."""

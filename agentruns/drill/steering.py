@@ -36,9 +36,12 @@ class Steering:
         if self._root is not None:
             shutil.rmtree(self._root / self._run_id, ignore_errors=True)
 
-    def arm(self, point: Point, *, hold: bool) -> None:
-        """Have whoever reaches `point` say so, and with `hold` wait there until `release`."""
-        path = self._file(point, "hold" if hold else "watch")
+    def arm(self, point: Point) -> None:
+        """Have whoever reaches `point` say so, and wait there until `release`.
+
+        A driver that waits at a token still hears of Stop, and cuts the model off.
+        """
+        path = self._file(point, "hold")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
 

@@ -79,7 +79,7 @@ def test_stop_before_the_start_leaves_nothing_to_do_for_a_late_message(drills: D
     assert report["tokens"]["generated"] == 0
 
 
-@pytest.mark.parametrize("point", ["token:2", "call:5:buffered"])
+@pytest.mark.parametrize("point", ["token:330", "call:5:buffered"])
 def test_stop_in_the_stream_ends_it_at_the_provider(drills: Drills, point: str) -> None:
     """B13: counted at the provider's side."""
     report = drills[f"--stop-at {point}"].report

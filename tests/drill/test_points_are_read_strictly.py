@@ -35,12 +35,3 @@ def test_every_pattern_is_a_point_once_it_has_a_number(pattern: str) -> None:
 def test_anything_else_is_refused_with_the_patterns(text: str) -> None:
     with pytest.raises(DrillError, match=r"There is no point “.*”\. Points: never, before-start"):
         point(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "may_hold"),
-    [("never", False), ("before-start", False), ("token:3", False), ("call:3:gate", True)],
-)
-def test_only_a_call_may_hold_its_worker(text: str, may_hold: bool) -> None:
-    """A driver that is held at a token would close the model's stream late."""
-    assert point(text).may_hold is may_hold
