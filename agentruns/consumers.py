@@ -19,6 +19,7 @@ from channels.layers import get_channel_layer
 from django.db import InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
+from agentruns.cancellation import end_all
 from agentruns.doorbell import run_group
 from agentruns.page.reader import person_of, reading
 from agentruns.page.run import build, find, sections
@@ -66,9 +67,7 @@ class RunConsumer(AsyncWebsocketConsumer):
         self.tasks = [asyncio.create_task(work) for work in (self._listen(), self._watch())]
 
     async def disconnect(self, code: int) -> None:
-        for task in self.tasks:
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await end_all(self.tasks)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Answer a message of the client: the state anew, or what is wrong with the message."""

@@ -17,6 +17,7 @@ from django.conf import settings
 from pydantic_ai.exceptions import AgentRunError, UserError
 
 from agentruns import pausepoints
+from agentruns.cancellation import end_all
 from agentruns.doorbell import driver_group, run_group
 from agentruns.models import Run
 from agentruns.planner.history import messages_of, tool_name, tools_of
@@ -58,6 +59,7 @@ class Driver:
             await _break_off(self.lease, self.fragment, "provider_failed", str(error))
             return
         finally:
+            # What went wrong in a helper has done no harm: the heartbeat or the sweeper does it.
             await end_all(tasks)
             await self._send_tail()
         await self._end(ended, last)
@@ -203,18 +205,6 @@ async def _in_thread(function: Callable[..., T], *args: Any) -> T:
 
 def _layer() -> Any:
     return get_channel_layer()
-
-
-async def end_all(tasks: list[asyncio.Task[None]]) -> None:
-    """Cancel, and again until it is heard: before Python 3.12, asyncio.wait_for drops a
-    cancellation that comes in the moment in which what it waits for is done.
-    """
-    while pending := [task for task in tasks if not task.done()]:
-        for task in pending:
-            task.cancel()
-        await asyncio.wait(pending, timeout=0.1)
-    # An exception in a helper has done no harm: the heartbeat or the sweeper does its work.
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager

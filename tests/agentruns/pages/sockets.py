@@ -58,7 +58,8 @@ class OpenPage:
 
     async def __aexit__(self, *_error: object) -> None:
         await self.socket.send_input({"type": "websocket.disconnect", "code": 1000})
-        await self.socket.wait(timeout=PATIENCE)
+        # It ends by itself: a socket that has gone leaves nothing running.
+        await asyncio.wait_for(asyncio.shield(self.socket.future), PATIENCE)
 
     def _cookies(self) -> bytes:
         if self.person is not None:
