@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 class Agent(models.Model):
     """`model` names a provider and a model: `demo:inbox`, or any name that pydantic-ai knows
-    (`openai:gpt-5`, `anthropic:claude-…`), see planner/providers.py.
+    (`openai:gpt-5`), see planner/providers.py.
     """
 
     slug = models.SlugField(_("short name"), primary_key=True, max_length=60)

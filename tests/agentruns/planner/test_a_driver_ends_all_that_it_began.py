@@ -2,7 +2,7 @@
 
 import asyncio
 
-from agentruns.planner.driver import end_all
+from agentruns.cancellation import end_all
 
 
 def test_a_cancellation_that_got_lost_is_repeated() -> None:
