@@ -10,13 +10,16 @@ from tools.policy import effective
 
 @dataclass(frozen=True)
 class Permission:
-    """One tool of an agent, in plain words. `asks`: a person approves each use."""
+    """One tool of an agent, in plain words. `asks`: a person approves each use. `is_on`: an
+    admin has not switched it off.
+    """
 
     title: str
     explains: str
     tier: str
     tier_words: str
     asks: bool
+    is_on: bool
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Choice:
 
 
 def choices() -> list[Choice]:
-    """Every agent that is listed, with the tools of it that are switched on."""
+    """Every agent that is listed, with its tools."""
     return [Choice(agent, _permissions(agent)) for agent in Agent.objects.filter(is_listed=True)]
 
 
@@ -34,7 +37,7 @@ def _permissions(agent: Agent) -> list[Permission]:
     found = []
     for name in agent.tools:
         registered, policy = registry.get(name), effective(name)
-        if registered is None or not policy.enabled:
+        if registered is None:
             continue
         found.append(
             Permission(
@@ -43,6 +46,7 @@ def _permissions(agent: Agent) -> list[Permission]:
                 policy.tier,
                 tier_words(policy.tier),
                 policy.needs_approval,
+                policy.enabled,
             )
         )
     return found

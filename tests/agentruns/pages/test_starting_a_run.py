@@ -10,6 +10,7 @@ from django.test import Client
 from agentruns.models import Agent, Run
 from tests.agentruns.pages.conftest import Browser
 from tests.agentruns.pages.reading import field, page, words
+from tools.models import Tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,6 +26,13 @@ def test_the_page_says_what_each_agent_may_do(browser: Browser, owner: User, age
     assert "Read a note read-only" in text
     assert "Book can be undone" in text
     assert "Send cannot be undone, asks first" in text
+
+
+def test_a_tool_that_is_switched_off_is_listed_as_that(
+    browser: Browser, owner: User, agent: Agent
+) -> None:
+    Tool.objects.filter(name="test.book").update(enabled=False)
+    assert "Book switched off by an admin" in page(browser(owner), "/runs/new/")
 
 
 def test_an_agent_that_is_not_listed_is_not_offered(
