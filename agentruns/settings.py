@@ -16,11 +16,11 @@ env = environ.Env()
 environ.Env.read_env(env.str("ENV_FILE", default=str(BASE_DIR / ".env")))
 
 
-def _port(name: str, default: int) -> int:
+def _port(name: str, default: int, *, least: int = 1) -> int:
     """A port from the environment; a sentence and the end if it is none."""
     text = env.str(name, default=str(default))
-    if not (text.isascii() and text.isdecimal() and 0 < int(text) < 65536):
-        raise SystemExit(f"{name} is “{text}”. It has to be a port: a number from 1 to 65535.")
+    if not (text.isascii() and text.isdecimal() and least <= int(text) < 65536):
+        raise SystemExit(f"{name} is “{text}”. It has to be a port: a number up to 65535.")
     return int(text)
 
 
@@ -248,9 +248,9 @@ MODEL_PACE = env.float("MODEL_PACE", default=1.0)
 
 # --- The demo world and the systems that tools speak to ---------------------------------------
 WORLD_DIR = Path(env.str("WORLD_DIR", default=str(DATA_DIR / "world")))
-WORLD_HTTP_PORT = _port("WORLD_HTTP_PORT", _running.get("world_http_port", 8801))
-WORLD_SMTP_PORT = _port("WORLD_SMTP_PORT", _running.get("world_smtp_port", 8802))
-WORLD_CALDAV_PORT = _port("WORLD_CALDAV_PORT", _running.get("world_caldav_port", 8803))
+WORLD_HTTP_PORT = _port("WORLD_HTTP_PORT", _running.get("world_http_port", 8801), least=0)
+WORLD_SMTP_PORT = _port("WORLD_SMTP_PORT", _running.get("world_smtp_port", 8802), least=0)
+WORLD_CALDAV_PORT = _port("WORLD_CALDAV_PORT", _running.get("world_caldav_port", 8803), least=0)
 _world = f"http://127.0.0.1:{WORLD_HTTP_PORT}"
 MODEL_BASE_URL = env.str("MODEL_BASE_URL", default=f"{_world}/v1")
 SMTP_URL = env.str("SMTP_URL", default=f"smtp://127.0.0.1:{WORLD_SMTP_PORT}")

@@ -18,4 +18,4 @@ def test_a_port_that_is_none_is_named(port: str) -> None:
         check=False,
     )
     assert told.returncode == 1
-    assert told.stderr == f"PORT is “{port}”. It has to be a port: a number from 1 to 65535.\n"
+    assert told.stderr == f"PORT is “{port}”. It has to be a port: a number up to 65535.\n"
