@@ -187,12 +187,15 @@ class _Watch:
 
 
 def _is_over(run: Run) -> bool:
-    """Ended, or waiting for a person; and no look-up is still to come."""
-    if not run.has_ended and run.suspended_reason != "dependency":
+    """Ended, or waiting for a person; and no look-up is still to come.
+
+    The run was read before its calls: a doubt that was resolved in between has set it going again.
+    """
+    doubts = ToolCall.objects.filter(run=run, state="in_doubt")
+    lookups = list(doubts.values_list("next_lookup_at", flat=True))
+    if any(lookups):
         return False
-    return not ToolCall.objects.filter(
-        run=run, state="in_doubt", next_lookup_at__isnull=False
-    ).exists()
+    return run.has_ended or (run.suspended_reason == "dependency" and bool(lookups))
 
 
 def _agent_of(scenario: str) -> Agent:
