@@ -52,9 +52,6 @@ class Machine:
     def choices(self) -> list[tuple[str, Any]]:
         return [(s.value, s.label) for s in self.states.values()]
 
-    def values(self, *, group: str) -> list[str]:
-        return [s.value for s in self.states.values() if s.group == group]
-
 
 def _machine(
     fieldname: str,
