@@ -91,7 +91,8 @@ RUN = _machine(
     ],
     {
         "begin": (("queued",), "running", "run.started"),
-        "suspend": (("running",), "suspended", "run.suspended"),
+        # From suspended too: what it waits for may change.
+        "suspend": (("queued", "running", "suspended"), "suspended", "run.suspended"),
         "unsuspend": (("suspended",), "running", "run.resumed"),
         "complete": (("running",), "completed", "run.completed"),
         "fail": (ACTIVE_RUN, "failed", "run.failed"),
@@ -100,6 +101,7 @@ RUN = _machine(
         "settle_clean": (("draining",), "stopped_clean", "run.stopped"),
         "settle_dirty": (("draining",), "stopped_dirty", "run.stopped"),
         "reconcile": (("stopped_dirty",), "stopped_clean", "run.reconciled"),
+        "requeue": (("stopped_clean", "suspended"), "queued", "run.requeued"),
     },
     terminal=(*FINISHED_RUN,),
 )
@@ -158,6 +160,8 @@ CALL = _machine(
             "call.failed",
         ),
         "doubt": (("in_flight",), "in_doubt", "call.in_doubt"),
+        # Nothing of this attempt is unknown: it will be tried again, through the gate again.
+        "postpone": (("in_flight",), "approved", "call.postponed"),
         "void": ((*NOT_YET_IN_FLIGHT, "frozen"), "voided", "call.voided"),
         "freeze": (NOT_YET_IN_FLIGHT, "frozen", "call.frozen"),
         "reject": (("awaiting_approval",), "rejected", "call.rejected"),

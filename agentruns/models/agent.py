@@ -3,10 +3,13 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from agentruns.models.limits import Limits
 
-class Agent(models.Model):
+
+class Agent(Limits):
     """`model` names a provider and a model: `demo:inbox`, or any name that pydantic-ai knows
-    (`openai:gpt-5`), see planner/providers.py.
+    (`openai:gpt-5`), see planner/providers.py. `checkpoints` lists what a Checkpoint is kept
+    before, besides each irreversible call: "model_call", "tool_call".
     """
 
     slug = models.SlugField(_("short name"), primary_key=True, max_length=60)
@@ -23,6 +26,7 @@ class Agent(models.Model):
         null=True,
         blank=True,
     )
+    checkpoints = models.JSONField(_("checkpoints before"), default=list, blank=True)
     is_listed = models.BooleanField(_("people may choose it"), default=True)
 
     class Meta:

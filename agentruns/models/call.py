@@ -31,8 +31,9 @@ GATE_FUNC = """
 class ToolCall(ConcurrentTransitionMixin, models.Model):
     """One call: intent, authority, claim, outcome. Written by agentruns.protocol only.
 
-    `epoch` is the epoch that it was proposed in; `position` its place in its turn; `number` its
-    place in the run (1, 2, …); `text_offset` where in the turn's text the model wrote it.
+    `epoch` is the epoch that it may act in; `position` its place in its turn; `number` its place
+    in the run (1, 2, …); `text_offset` where in the turn's text the model wrote it. `unit` names
+    the atomic unit that it is step `unit_step` of `unit_of` of ("": of none).
     """
 
     class UndoState(models.TextChoices):
@@ -66,6 +67,13 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
     receipt = models.JSONField(null=True, blank=True)
     response = models.TextField(blank=True, default="")
 
+    attempts = models.PositiveIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(null=True, blank=True)
+    unit = models.CharField(max_length=200, blank=True, default="")
+    unit_step = models.PositiveIntegerField(default=0)
+    unit_of = models.PositiveIntegerField(default=0)
+    is_uninterruptible = models.BooleanField(default=False)
+
     claim_token = models.CharField(max_length=40, blank=True, default="")
     claim_expires_at = models.DateTimeField(null=True, blank=True)
     deadline_at = models.DateTimeField(null=True, blank=True)
@@ -94,6 +102,7 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
     approve = verb(CALL, "approve")
     prepare = verb(CALL, "prepare")
     pass_gate = verb(CALL, "pass_gate")
+    postpone = verb(CALL, "postpone")
     land = verb(CALL, "land")
     fail = verb(CALL, "fail")
     doubt = verb(CALL, "doubt")
@@ -155,3 +164,29 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
             return registered.describe(registered.parse(self.args))
         except BadArguments:
             return self.summary
+
+
+class CallItem(models.Model):
+    """One item of a call that has many (a mail of a batch): its receipt, kept as soon as it is out.
+
+    `position` counts from 1; `key` is the tool's own name for the item.
+    """
+
+    call = models.ForeignKey(ToolCall, models.PROTECT, related_name="items")
+    position = models.PositiveIntegerField()
+    key = models.CharField(max_length=200)
+    receipt = models.JSONField(default=dict)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["call", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["call", "key"], name="one_receipt_per_item"),
+            models.UniqueConstraint(fields=["call", "position"], name="one_item_per_position"),
+        ]
+        triggers = [
+            pgtrigger.Protect(name="item_is_kept", operation=pgtrigger.Update | pgtrigger.Delete),
+        ]
+
+    def __str__(self) -> str:
+        return f"item {self.position} of {self.call_id}"

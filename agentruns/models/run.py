@@ -9,6 +9,7 @@ from django_fsm import ConcurrentTransitionMixin
 from agentruns import ids
 from agentruns.models.agent import Agent
 from agentruns.models.fsm import state_field, state_triggers, verb
+from agentruns.models.limits import Limits
 from agentruns.states import ACTIVE_RUN, RUN, STOPPED_RUN, STOPPING_RUN, SUSPENDED_REASONS
 
 
@@ -23,7 +24,7 @@ class Thread(models.Model):
         return self.id
 
 
-class Run(ConcurrentTransitionMixin, models.Model):
+class Run(ConcurrentTransitionMixin, Limits):
     """One attempt of an agent at a goal. Its row is the mutex of its whole ledger (protocol §2).
 
     Written by agentruns.protocol only. `ledger_seq` and `ledger_head` are written by the
@@ -48,6 +49,9 @@ class Run(ConcurrentTransitionMixin, models.Model):
     epoch = models.PositiveIntegerField(default=1)
     turn = models.PositiveIntegerField(default=0)
 
+    degraded_at = models.DateTimeField(null=True, blank=True)
+    degraded_turn = models.PositiveIntegerField(default=0)
+
     lease_holder = models.CharField(max_length=40, blank=True, default="")
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     drain_deadline = models.DateTimeField(null=True, blank=True)
@@ -69,6 +73,7 @@ class Run(ConcurrentTransitionMixin, models.Model):
     settle_clean = verb(RUN, "settle_clean")
     settle_dirty = verb(RUN, "settle_dirty")
     reconcile = verb(RUN, "reconcile")
+    requeue = verb(RUN, "requeue")
 
     class Meta:
         ordering = ["-created_at"]
@@ -128,7 +133,7 @@ class StopRequest(models.Model):
     """Who asked a run to stop, when, why: one per epoch, however often Stop is pressed.
 
     `answer` is the body that every repeat of the request gets. `won_by` tells whether the stop
-    or the run's own completion came first.
+    or the run's own completion came first; `interrupted`, what the run was at (R10).
     """
 
     class Pending(models.TextChoices):
@@ -139,6 +144,15 @@ class StopRequest(models.Model):
         STOP = "stop", _("the stop")
         COMPLETION = "completion", _("the run's own end")
 
+    class Interrupted(models.TextChoices):
+        NOTHING = "", _("nothing")
+        BEFORE_START = "before_start", _("before it began")
+        GENERATING = "generating", _("while it was writing")
+        IN_READ = "in_read", _("while it was reading")
+        BEFORE_EFFECT = "before_effect", _("before an action")
+        AFTER_EFFECT = "after_effect", _("with an action under way")
+        WAITING = "waiting", _("while it waited")
+
     run = models.ForeignKey(Run, models.PROTECT, related_name="stops")
     epoch = models.PositiveIntegerField(help_text=_("the epoch that began with this stop"))
     signal = models.CharField(max_length=20, default="user")
@@ -148,6 +162,9 @@ class StopRequest(models.Model):
     reason = models.CharField(max_length=500, blank=True, default="")
     pending = models.CharField(max_length=10, choices=Pending.choices, default=Pending.DISCARD)
     won_by = models.CharField(max_length=12, choices=WonBy.choices, default=WonBy.STOP)
+    interrupted = models.CharField(
+        max_length=20, choices=Interrupted.choices, blank=True, default=Interrupted.NOTHING
+    )
     requested_at = models.DateTimeField()
     no_new_effect_at = models.DateTimeField()
     generation_stopped_at = models.DateTimeField(null=True, blank=True)

@@ -1,0 +1,47 @@
+"""Limits of a run: how much it may use before it has to stop, wrap up, or ask (R08)."""
+
+from decimal import Decimal
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Limits(models.Model):
+    """What a run may use; null is no limit. An agent has them, and each of its runs a copy.
+
+    `token_limit` counts tokens read and written; `cost_limit` US dollars; `call_limit` calls
+    that passed the gate; `time_limit` seconds since the run was first picked up.
+    """
+
+    class OnLimit(models.TextChoices):
+        STOP = "stop", _("stop, and keep what has not started for a person")
+        DEGRADE = "degrade", _("only read from then on, and wrap up")
+        WAIT = "wait", _("wait until somebody raises the limit")
+
+    token_limit = models.PositiveIntegerField(
+        _("tokens"), null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    cost_limit = models.DecimalField(
+        _("US dollars"),
+        max_digits=9,
+        decimal_places=3,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(Decimal("0.001"))],
+    )
+    call_limit = models.PositiveIntegerField(
+        _("actions"), null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    time_limit = models.PositiveIntegerField(
+        _("seconds"), null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    on_limit = models.CharField(
+        _("at a limit"), max_length=10, choices=OnLimit, default=OnLimit.STOP
+    )
+
+    class Meta:
+        abstract = True
+
+
+LIMITS = ("token_limit", "cost_limit", "call_limit", "time_limit")
