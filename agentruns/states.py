@@ -46,8 +46,9 @@ class Machine:
     terminal: frozenset[str] = frozenset()
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Every legal (from, to), for the database's trigger."""
-        return sorted({(s, v.target) for v in self.verbs.values() for s in v.sources})
+        """Every legal change (from, to), for the database's trigger."""
+        pairs = {(s, v.target) for v in self.verbs.values() for s in v.sources}
+        return sorted((source, target) for source, target in pairs if source != target)
 
     def choices(self) -> list[tuple[str, Any]]:
         return [(s.value, s.label) for s in self.states.values()]
