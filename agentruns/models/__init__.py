@@ -3,22 +3,23 @@ from agentruns.models.call import CallItem, ToolCall
 from agentruns.models.checkpoint import Checkpoint
 from agentruns.models.idempotency import IdempotencyKey
 from agentruns.models.ledger import LedgerEvent
-from agentruns.models.limits import LIMITS, Limits
 from agentruns.models.output import Output
 from agentruns.models.run import Grant, Run, StopRequest, Thread
+from agentruns.models.terms import LIMITS, TERMS, Terms
 
 __all__ = [
     "LIMITS",
+    "TERMS",
     "Agent",
     "CallItem",
     "Checkpoint",
     "Grant",
     "IdempotencyKey",
     "LedgerEvent",
-    "Limits",
     "Output",
     "Run",
     "StopRequest",
+    "Terms",
     "Thread",
     "ToolCall",
 ]

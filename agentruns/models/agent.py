@@ -3,13 +3,12 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from agentruns.models.limits import Limits
+from agentruns.models.terms import Terms
 
 
-class Agent(Limits):
+class Agent(Terms):
     """`model` names a provider and a model: `demo:inbox`, or any name that pydantic-ai knows
-    (`openai:gpt-5`), see planner/providers.py. `checkpoints` lists what a Checkpoint is kept
-    before, besides each irreversible call: "model_call", "tool_call".
+    (`openai:gpt-5`), see planner/providers.py.
     """
 
     slug = models.SlugField(_("short name"), primary_key=True, max_length=60)
@@ -26,7 +25,6 @@ class Agent(Limits):
         null=True,
         blank=True,
     )
-    checkpoints = models.JSONField(_("checkpoints before"), default=list, blank=True)
     is_listed = models.BooleanField(_("people may choose it"), default=True)
 
     class Meta:

@@ -9,7 +9,7 @@ from django_fsm import ConcurrentTransitionMixin
 from agentruns import ids
 from agentruns.models.agent import Agent
 from agentruns.models.fsm import state_field, state_triggers, verb
-from agentruns.models.limits import Limits
+from agentruns.models.terms import Terms
 from agentruns.states import ACTIVE_RUN, RUN, STOPPED_RUN, STOPPING_RUN, SUSPENDED_REASONS
 
 
@@ -24,7 +24,7 @@ class Thread(models.Model):
         return self.id
 
 
-class Run(ConcurrentTransitionMixin, Limits):
+class Run(ConcurrentTransitionMixin, Terms):
     """One attempt of an agent at a goal. Its row is the mutex of its whole ledger (protocol §2).
 
     Written by agentruns.protocol only. `ledger_seq` and `ledger_head` are written by the

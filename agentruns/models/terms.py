@@ -1,4 +1,6 @@
-"""Limits of a run: how much it may use before it has to stop, wrap up, or ask (R08)."""
+"""The terms of a run: what it may use before it has to stop, wrap up or ask (R08), and what a
+checkpoint is kept before (R13).
+"""
 
 from decimal import Decimal
 
@@ -7,11 +9,17 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 
-class Limits(models.Model):
+def each_model_call() -> list[str]:
+    """The usual checkpoints: the turn boundaries."""
+    return ["model_call"]
+
+
+class Terms(models.Model):
     """What a run may use; null is no limit. An agent has them, and each of its runs a copy.
 
     `token_limit` counts tokens read and written; `cost_limit` US dollars; `call_limit` calls
-    that passed the gate; `time_limit` seconds since the run was first picked up.
+    that passed the gate; `time_limit` seconds since the run was taken up, or taken up again.
+    `checkpoints` lists what a Checkpoint is kept before, besides each irreversible call (R13).
     """
 
     class OnLimit(models.TextChoices):
@@ -40,8 +48,11 @@ class Limits(models.Model):
         _("at a limit"), max_length=10, choices=OnLimit, default=OnLimit.STOP
     )
 
+    checkpoints = models.JSONField(_("checkpoints before"), default=each_model_call, blank=True)
+
     class Meta:
         abstract = True
 
 
 LIMITS = ("token_limit", "cost_limit", "call_limit", "time_limit")
+TERMS = (*LIMITS, "on_limit", "checkpoints")
