@@ -19,7 +19,7 @@ class Terms(models.Model):
 
     `token_limit` counts tokens read and written; `cost_limit` US dollars; `call_limit` calls
     that passed the gate; `time_limit` seconds since the run was taken up, or taken up again.
-    `checkpoints` lists what a Checkpoint is kept before, besides each irreversible call (R13).
+    `checkpoint_before` lists what a Checkpoint is kept before, besides each irreversible call (R13).
     """
 
     class OnLimit(models.TextChoices):
@@ -48,11 +48,13 @@ class Terms(models.Model):
         _("at a limit"), max_length=10, choices=OnLimit, default=OnLimit.STOP
     )
 
-    checkpoints = models.JSONField(_("checkpoints before"), default=each_model_call, blank=True)
+    checkpoint_before = models.JSONField(
+        _("checkpoints before"), default=each_model_call, blank=True
+    )
 
     class Meta:
         abstract = True
 
 
 LIMITS = ("token_limit", "cost_limit", "call_limit", "time_limit")
-TERMS = (*LIMITS, "on_limit", "checkpoints")
+TERMS = (*LIMITS, "on_limit", "checkpoint_before")
