@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from agentruns import pausepoints
 from agentruns.errors import BadInput, WrongState
 from agentruns.models import ToolCall
 from agentruns.protocol.ledger import SWEEPER, clock, lock_call, person, record, save
@@ -42,6 +43,7 @@ def record_lookup(call_id: str, found: LookupResult) -> None:
             land(run, call, found, actor=SWEEPER, by="lookup")
         elif isinstance(found, NotLanded) and call.state == "in_doubt":
             fail(run, call, "not_landed", "", actor=SWEEPER)
+    pausepoints.reach(run.pk, f"call:{call.number}:resolved")
 
 
 def ask_again(call_id: str) -> None:

@@ -31,6 +31,7 @@ def execute_call(call_id: str, *, epoch: int) -> None:
     if claim is None:
         return
     call = ToolCall.objects.select_related("run__owner").get(pk=call_id)
+    pausepoints.reach(call.run_id, f"call:{call.number}:claimed")
     registered = registry.get(call.tool)
     if registered is None:
         pass_gate(claim)  # which refuses, on record: this process does not know the tool
@@ -58,11 +59,13 @@ def look_up_call(call_id: str) -> None:
     registered = registry.get(call.tool) if call else None
     if call is None or registered is None or not registered.has_lookup:
         return
+    pausepoints.reach(call.run_id, f"call:{call.number}:lookup")
     impl: Any = registered.impl
     try:
         found: LookupResult = impl.lookup(context_of(call))
     except Exception as error:  # noqa: BLE001  (a look-up that fails has decided nothing)
         found = Unknown(_sentence(error))
+    pausepoints.reach(call.run_id, f"call:{call.number}:looked_up")
     record_lookup(call_id, found)
 
 
@@ -124,6 +127,7 @@ def _commit(
     try:
         receipt: Receipt = registered.impl.commit(ctx, args, draft)
     except NoEffect as error:
+        pausepoints.reach(call.run_id, f"call:{call.number}:sent")
         record_failed(claim, error.code, str(error))
     except Exception as error:  # noqa: BLE001  (anything else: nobody knows whether it happened)
         pausepoints.reach(call.run_id, f"call:{call.number}:sent")

@@ -75,7 +75,8 @@ def keep_draft(claim: Claim, draft: Draft) -> bool:
             return False
         if call.state == "approved":
             move_call(run, call, "prepare", actor=EXECUTOR, draft=draft.data)
-        return True
+    pausepoints.reach(run.pk, f"call:{call.number}:prepared")
+    return True
 
 
 def pass_gate(claim: Claim) -> bool:

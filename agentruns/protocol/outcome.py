@@ -39,6 +39,7 @@ def record_failed(claim: Claim, code: str, detail: str) -> None:
         run, call = lock_call(claim.call_id)
         if call.claim_token == claim.token:
             fail(run, call, code, detail, actor=EXECUTOR)
+    pausepoints.reach(run.pk, f"call:{call.number}:failed")
 
 
 def record_doubt(claim: Claim, detail: str) -> None:
@@ -47,6 +48,7 @@ def record_doubt(claim: Claim, detail: str) -> None:
         run, call = lock_call(claim.call_id)
         if call.claim_token == claim.token:
             doubt(run, call, "no_answer", detail, actor=EXECUTOR)
+    pausepoints.reach(run.pk, f"call:{call.number}:doubted")
 
 
 def land(run: Run, call: ToolCall, receipt: Receipt, *, actor: str, **data: Any) -> None:
