@@ -5,6 +5,7 @@ import asyncio
 from celery import shared_task
 from structlog.contextvars import bind_contextvars
 
+from agentruns import pausepoints
 from agentruns.planner.driver import drive_turn
 from agentruns.protocol.execute import execute_call, look_up_call
 from agentruns.protocol.lease import take_lease
@@ -20,7 +21,9 @@ def think(run_id: str, epoch: int) -> None:
     bind_contextvars(run_id=run_id)
     lease = take_lease(run_id, epoch=epoch)
     if lease is not None:
+        pausepoints.reach(run_id, f"think:{lease.turn}:leased")
         asyncio.run(drive_turn(lease))
+        pausepoints.reach(run_id, f"think:{lease.turn}:finished")
 
 
 @shared_task(name="agentruns.tasks.act", time_limit=EXECUTOR_LIMIT)

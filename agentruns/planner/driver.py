@@ -56,12 +56,14 @@ class Driver:
         try:
             ended, last = await self._consume()
         except (AgentRunError, UserError, OSError) as error:
+            await _reach(self.lease, f"think:{self.lease.turn}:ended")
             await _break_off(self.lease, self.fragment, "provider_failed", str(error))
             return
         finally:
             # What went wrong in a helper has done no harm: the heartbeat or the sweeper does it.
             await end_all(tasks)
             await self._send_tail()
+        await _reach(self.lease, f"think:{self.lease.turn}:ended")
         await self._end(ended, last)
 
     async def stop(self) -> None:
@@ -97,7 +99,7 @@ class Driver:
         if self.is_silent:
             await _break_off(self.lease, self.fragment, "provider_silent", "")
         elif self.is_stopped:
-            await _in_thread(give_back_lease, self.lease, self.fragment)
+            await _give_back(self.lease, self.fragment)
         elif not ended.is_clean:
             code = f"answer_{ended.finish_reason or 'broken'}"
             await _break_off(self.lease, self.fragment, code, "")
@@ -106,7 +108,7 @@ class Driver:
                 await self._propose(last)
             done = await _in_thread(finish_turn, self.lease, self.fragment, ended.finish_reason)
             if not done:  # Stop came between the last token and this write
-                await _in_thread(give_back_lease, self.lease, self.fragment)
+                await _give_back(self.lease, self.fragment)
 
     async def _propose(self, written: CallWritten) -> None:
         proposal = Proposal(
@@ -122,9 +124,7 @@ class Driver:
         """A token of prose, or (no text) of a call."""
         written = self.fragment.tokens_out + 1
         self.fragment = replace(self.fragment, text=self.fragment.text + text, tokens_out=written)
-        if pausepoints.is_on():
-            point = f"token:{self.earlier + written}"
-            await asyncio.to_thread(pausepoints.reach, self.lease.run_id, point)
+        await _reach(self.lease, f"token:{self.earlier + written}")
 
     async def _hear_doorbell(self) -> None:
         """Listen for Stop; then ask the database whether it is true."""
@@ -195,7 +195,18 @@ def _is_still_ours(lease: Lease) -> bool:
 async def _break_off(lease: Lease, fragment: Fragment, code: str, detail: str) -> None:
     """The answer did not end cleanly. If Stop came first, the turn has ended by that."""
     if not await _in_thread(break_turn, lease, fragment, code, detail):
-        await _in_thread(give_back_lease, lease, fragment)
+        await _give_back(lease, fragment)
+
+
+async def _give_back(lease: Lease, fragment: Fragment) -> None:
+    """Stop came first: the driver says that nothing streams any more."""
+    await _reach(lease, "drain:lease")
+    await _in_thread(give_back_lease, lease, fragment)
+
+
+async def _reach(lease: Lease, point: str) -> None:
+    if pausepoints.is_on():
+        await asyncio.to_thread(pausepoints.reach, lease.run_id, point)
 
 
 async def _in_thread(function: Callable[..., T], *args: Any) -> T:

@@ -5,9 +5,12 @@ nothing is in flight; and that it is called clean only if nothing is in doubt.
 """
 
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.conf import settings
+from django.db import transaction
 
+from agentruns import pausepoints
 from agentruns.models import Run, StopRequest, ToolCall
 from agentruns.protocol.ledger import DRIVER, EXECUTOR, clock, move_run
 
@@ -38,5 +41,6 @@ def settle(run: Run) -> None:
         verb = "settle_dirty" if open_states else "settle_clean"
         move_run(run, verb, actor=EXECUTOR, ended_at=now, drain_deadline=None)
         StopRequest.objects.filter(run=run, epoch=run.epoch).update(settled_at=now)
+        transaction.on_commit(partial(pausepoints.reach, run.pk, "drain:settled"))
     elif run.status == "stopped_dirty" and not open_states:
         move_run(run, "reconcile", actor=EXECUTOR)

@@ -5,14 +5,14 @@ the same verb that the doorbell would have called, in a transaction of its own. 
 may run at once: whoever comes second finds nothing left to do.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 
 import structlog
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from agentruns import doorbell
+from agentruns import doorbell, pausepoints
 from agentruns.models import LedgerEvent, Run, ToolCall
 from agentruns.protocol.advance import READY, advance
 from agentruns.protocol.consent import expire_consent
@@ -32,35 +32,39 @@ def sweep() -> dict[str, int]:
     now = clock().now
     calls, runs = ToolCall.objects.all(), Run.objects.all()
     late = Q(deadline_at__lte=now) | Q(run__drain_deadline__lte=now)
-    return {
-        "leases": _each(
-            take_away_lease, runs.exclude(lease_holder="").filter(lease_expires_at__lte=now)
+    due: dict[str, tuple[Callable[[str], bool], QuerySet[Run] | QuerySet[ToolCall]]] = {
+        "leases": (
+            take_away_lease,
+            runs.exclude(lease_holder="").filter(lease_expires_at__lte=now),
         ),
-        "deadlines": _each(expire_call, calls.filter(late, state="in_flight")),
-        "approvals": _each(
-            expire_consent, calls.filter(state="awaiting_approval", consent_expires_at__lte=now)
+        "deadlines": (expire_call, calls.filter(late, state="in_flight")),
+        "approvals": (
+            expire_consent,
+            calls.filter(state="awaiting_approval", consent_expires_at__lte=now),
         ),
-        "stopping": _each(_drain, runs.filter(status__in=("cancel_requested", "draining"))),
-        "lookups": _ring_lookups(calls.filter(state="in_doubt", next_lookup_at__lte=now)),
-        "silent": _each(ring_again, _silent_runs()),
+        "stopping": (_drain, runs.filter(status__in=("cancel_requested", "draining"))),
+        "lookups": (_ring_lookup, calls.filter(state="in_doubt", next_lookup_at__lte=now)),
+        "silent": (ring_again, _silent_runs()),
     }
+    return {kind: _each(kind, verb, found) for kind, (verb, found) in due.items()}
 
 
-def _each(verb: Callable[[str], bool], found: QuerySet[Run] | QuerySet[ToolCall]) -> int:
-    return sum(_apart(verb, pk) for pk in _ids(found))
+def _each(kind: str, verb: Callable[[str], bool], found: QuerySet[Run] | QuerySet[ToolCall]) -> int:
+    run_id = "pk" if found.model is Run else "run_id"
+    ids = found.order_by("pk").values_list("pk", run_id)[:BATCH]
+    return sum(_apart(kind, verb, pk, run_id) for pk, run_id in ids)
 
 
-def _ids(found: QuerySet[Run] | QuerySet[ToolCall]) -> Iterable[str]:
-    return found.order_by("pk").values_list("pk", flat=True)[:BATCH]
-
-
-def _apart(verb: Callable[[str], bool], pk: str) -> bool:
+def _apart(kind: str, verb: Callable[[str], bool], pk: str, run_id: str) -> bool:
     """One item's trouble must not keep the others waiting."""
+    pausepoints.reach(run_id, f"sweep:{kind}")
     try:
         return verb(pk)
     except Exception:
         log.exception("sweep.failed", verb=verb.__name__, pk=pk)
         return False
+    finally:
+        pausepoints.reach(run_id, f"swept:{kind}")
 
 
 def _drain(run_id: str) -> bool:
@@ -71,11 +75,9 @@ def _drain(run_id: str) -> bool:
         return run.status != before
 
 
-def _ring_lookups(due: QuerySet[ToolCall]) -> int:
-    ids = list(_ids(due))
-    for pk in ids:
-        doorbell.ring_task("agentruns.tasks.look_up", pk)
-    return len(ids)
+def _ring_lookup(call_id: str) -> bool:
+    doorbell.ring_task("agentruns.tasks.look_up", call_id)
+    return True
 
 
 def _silent_runs() -> QuerySet[Run]:
