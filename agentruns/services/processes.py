@@ -61,6 +61,7 @@ class Process:
     _watcher: threading.Thread | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _deaths: deque[float] = field(default_factory=deque)
+    _killed: subprocess.Popen[str] | None = None
 
     @property
     def pid(self) -> int | None:
@@ -104,9 +105,13 @@ class Process:
             self._watcher = None
 
     def kill(self) -> None:
-        """SIGKILL it and its children; unless it is being stopped, it comes back."""
+        """SIGKILL it and its children; unless it is being stopped, it comes back at once.
+
+        A death that was wanted says nothing about its health: it does not count.
+        """
         popen = self._popen
         if popen is not None and popen.poll() is None:
+            self._killed = popen
             _kill_group(popen.pid)
             popen.wait()
 
@@ -165,14 +170,19 @@ class Process:
             _kill_group(self._popen.pid)
             if self._ending.is_set():
                 return
-            self._count_death()
-            if self.is_hopeless:
-                if self.on_give_up is not None:
-                    self.on_give_up(self.spec.name)
-                return
-            if self._ending.wait(BACK_OFF[min(len(self._deaths), len(BACK_OFF)) - 1]):
+            was_wanted, self._killed = self._killed is self._popen, None
+            if not was_wanted and not self._survives_death():
                 return
             self._respawn()
+
+    def _survives_death(self) -> bool:
+        """Count a death, and pause before the next start; False if there will be none."""
+        self._count_death()
+        if self.is_hopeless:
+            if self.on_give_up is not None:
+                self.on_give_up(self.spec.name)
+            return False
+        return not self._ending.wait(BACK_OFF[min(len(self._deaths), len(BACK_OFF)) - 1])
 
     def _count_death(self) -> None:
         now = time.monotonic()

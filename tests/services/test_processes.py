@@ -64,6 +64,22 @@ def test_one_that_dies_again_and_again_is_given_up(
     process.stop()
 
 
+def test_kills_on_purpose_are_not_held_against_it(
+    data_dir: Path, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "BACK_OFF", (60.0,))
+    starts: list[str] = []
+    process = Process(_spec(data_dir, "exec sleep 60"), on_start=starts.append)
+    process.start()
+    for _ in range(MAX_DEATHS + 1):
+        before = process.pid
+        process.kill()
+        eventually(lambda before=before: process.pid not in (None, before))
+    assert process.deaths == 0
+    assert len(starts) == MAX_DEATHS + 2
+    process.stop()
+
+
 def test_a_stop_during_the_back_off_starts_nothing(
     data_dir: Path, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
 ) -> None:
