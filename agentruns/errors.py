@@ -63,10 +63,3 @@ class DatabaseAway(AgentrunsError):
         "The database cannot be reached right now, so it is not known whether that arrived. "
         "Try again in a moment."
     )
-
-
-class StopSignal(BaseException):
-    """Stop, as it travels through a driver and its tools.
-
-    A BaseException, so that no `except Exception` on the way swallows it.
-    """

@@ -30,12 +30,60 @@ def stricter(a: Tier, b: Tier) -> Tier:
     return a if a.rank >= b.rank else b
 
 
+class StopSignal(BaseException):
+    """Stop, as it travels through a driver and its tools.
+
+    A BaseException, so that no `except Exception` on the way swallows it.
+    """
+
+
+class PauseSignal(BaseException):
+    """Pause, on the same way: the call goes on later, after the items that it has done."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One step of something that is only finished or not begun: “transfer, step 2 of 2”.
+
+    Steps with the same `name` and the same `unit_key(args)`, asked for in one answer, belong
+    together. `step` counts from 1.
+    """
+
+    name: str
+    step: int
+    of: int
+
+
+class ItemLog(Protocol):
+    """Which items of a call are out there, by key, each with its receipt."""
+
+    def done(self) -> dict[str, Data]:
+        """The items of this call so far, those of earlier attempts too."""
+
+    def land(self, key: str, receipt: Data) -> None:
+        """Keep the receipt of one item. Raises StopSignal or PauseSignal if it was the last."""
+
+
+@dataclass(frozen=True)
+class ItemsInMemory:
+    """For a caller without a ledger: whoever has it, has the receipts, and nobody stops it."""
+
+    kept: dict[str, Data] = field(default_factory=dict)
+
+    def done(self) -> dict[str, Data]:
+        return dict(self.kept)
+
+    def land(self, key: str, receipt: Data) -> None:
+        self.kept[key] = receipt
+
+
 @dataclass(frozen=True)
 class Context:
     """Who asks, and under which key.
 
     `request_id` is the idempotency key: the same over retries, given to the outside system
-    wherever it takes one. `timeout` is in seconds and holds for each answer of that system.
+    wherever it takes one. `timeout` is in seconds and holds for each answer of that system; a
+    tool with items has it anew for each item.
     """
 
     request_id: str
@@ -43,6 +91,18 @@ class Context:
     call_id: str
     actor: str
     timeout: float
+    items: ItemLog = field(default_factory=ItemsInMemory)
+
+    def item_id(self, number: int) -> str:
+        """The idempotency key of one item, by its place (1, 2, …) among the call's keys."""
+        return f"{self.request_id}/{number}"
+
+    def checkpoint(self, key: str, receipt: Data | None = None) -> None:
+        """Between two items: the one of `key` has had its effect.
+
+        Raises StopSignal or PauseSignal where no further item may follow: let it through.
+        """
+        self.items.land(key, receipt or {})
 
 
 @dataclass(frozen=True)
@@ -105,6 +165,15 @@ class ToolImplementation(Protocol):
     `void(ctx, draft)`, `lookup(ctx) -> LookupResult`, `compensate(ctx, receipt) -> UndoResult`.
     `commit` raises `errors.NoEffect` only where it is known that nothing happened; any other
     exception means that nobody knows.
+
+    A step of an atomic unit has `unit_key(args) -> str`: what tells one unit from another.
+
+    A tool whose call has several effects has `item_keys(args) -> list[str]`: a name for each, in
+    order. Its `commit` skips what `ctx.items.done()` has, has the effect of one item under
+    `ctx.item_id(number)`, calls `ctx.checkpoint(key, receipt)`, and so on. `NoEffect` then means
+    that the item under way had none. Its `lookup` answers with `Receipt({"items": {key: receipt}})`
+    for what is out there, be it all of them or not. In every receipt that the ledger keeps,
+    `items` has what was done, and `of` how many were asked for.
     """
 
     def describe(self, args: Any) -> str:

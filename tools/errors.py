@@ -39,9 +39,23 @@ class BadArguments(ToolError):
 
 
 class NoEffect(ToolError):
-    """Raised by `prepare` or `commit` where it is KNOWN that nothing happened outside."""
+    """Raised by `prepare` or `commit` where it is KNOWN that nothing happened outside.
+
+    `is_passing`: it may work in a while (nobody listened, too many requests), so it is tried
+    again; `retry_after`: not before that many seconds.
+    """
 
     code = "no_effect"
 
-    def __init__(self, code: str, sentence: Any, **data: Any) -> None:
+    def __init__(
+        self,
+        code: str,
+        sentence: Any,
+        *,
+        is_passing: bool = False,
+        retry_after: float | None = None,
+        **data: Any,
+    ) -> None:
         super().__init__(sentence, code=code, **data)
+        self.is_passing = is_passing
+        self.retry_after = retry_after

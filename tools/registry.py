@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ValidationError
 
-from tools.contract import Tier, ToolImplementation
+from tools.contract import Tier, ToolImplementation, Unit
 from tools.errors import BadArguments, RegistrationError
 from tools.storable import is_storable
 
@@ -19,12 +19,18 @@ VISIBLE = {sign: f"\\u{sign:04x}" for sign in _REORDERING}
 
 T = TypeVar("T", bound=type)
 
+# What a ledger's column holds of the name of an atomic unit, or of an item.
+NAME_LENGTH = 200
+
 _tools: dict[str, "RegisteredTool"] = {}
 
 
 @dataclass(frozen=True)
 class RegisteredTool:
-    """A tool as declared in code. `revision` changes when what a caller relied on changes."""
+    """A tool as declared in code. `revision` changes when what a caller relied on changes.
+
+    `uninterruptible`: once it has begun, even Stop waits for it, until its own deadline.
+    """
 
     name: str
     tier: Tier
@@ -32,6 +38,8 @@ class RegisteredTool:
     timeout: float
     revision: str
     impl: ToolImplementation
+    unit: Unit | None = None
+    uninterruptible: bool = False
 
     @property
     def title(self) -> str:
@@ -54,6 +62,11 @@ class RegisteredTool:
     @property
     def has_compensate(self) -> bool:
         return _has(self.impl, "compensate")
+
+    @property
+    def has_items(self) -> bool:
+        """Whether a call has several effects, each with a receipt of its own."""
+        return _has(self.impl, "item_keys")
 
     @property
     def undo_note(self) -> str:
@@ -91,6 +104,34 @@ class RegisteredTool:
         """What this call does, in one plain line."""
         return str(self.impl.describe(args)).translate(VISIBLE)
 
+    def unit_of_call(self, args: BaseModel) -> tuple[str, int, int] | None:
+        """The atomic unit that a call is part of: its name, which step, of how many; or None."""
+        if self.unit is None:
+            return None
+        impl: Any = self.impl
+        key = f"{self.unit.name}:{impl.unit_key(args)}"
+        # As it stands where it is short enough to be read; else a digest of it.
+        name = key if len(key) <= NAME_LENGTH else hashlib.sha256(key.encode()).hexdigest()
+        return name, self.unit.step, self.unit.of
+
+    def item_keys(self, args: BaseModel) -> list[str]:
+        """The items of a call, in order: one for each effect that it will have.
+
+        Raises BadArguments for items that cannot be told apart, or whose name cannot be kept.
+        """
+        impl: Any = self.impl
+        keys: list[str] = impl.item_keys(args) if self.has_items else []
+        reasons = [
+            _reason((key[:40],), "cannot be kept as the name of an item")
+            for key in keys
+            if len(key) > NAME_LENGTH or not is_storable(key)
+        ]
+        twice = dict.fromkeys(key for key in keys if keys.count(key) > 1)
+        reasons += [_reason((key,), "is there twice") for key in twice]
+        if reasons:
+            raise self._do_not_fit(reasons)
+        return keys
+
     def _do_not_fit(self, reasons: list[str]) -> BadArguments:
         sentence = _("The arguments do not fit %(tool)s: %(reasons)s") % {
             "tool": self.name,
@@ -106,17 +147,20 @@ def tool(
     args: type[BaseModel] | None = None,
     timeout: float = 10.0,
     revision: int = 1,
+    unit: Unit | None = None,
+    uninterruptible: bool = False,
 ) -> Callable[[T], T]:
     """Class decorator that registers one instance of the class under `name`.
 
     Raises RegistrationError, with a sentence that says what to write, for a tool without a
     tier, without a pydantic model of its arguments, without the undo that its tier promises,
-    or with a name already taken.
+    with a name already taken, or as a step of a unit that does not add up.
     """
 
     def register(cls: T) -> T:
         impl = cls()
-        if gaps := _gaps(name, impl, tier, args):
+        gaps = _gaps(name, impl, tier, args)
+        if gaps := [*gaps, *_unit_gaps(name, impl, tier, unit), *_item_gaps(name, impl, tier)]:
             raise RegistrationError(" ".join(gaps), tool=name)
         assert tier is not None and args is not None  # noqa: PT018  (both are gaps above)
         _tools[name] = RegisteredTool(
@@ -126,6 +170,8 @@ def tool(
             timeout=timeout,
             revision=_revision(name, tier, args, revision),
             impl=impl,
+            unit=unit,
+            uninterruptible=uninterruptible,
         )
         return cls
 
@@ -183,6 +229,34 @@ def _gaps(name: str, impl: object, tier: object, args: object) -> list[str]:
         tiers = ", ".join(f"Tier.{item.name}" for item in Tier)
         gaps.append(f"Tool “{name}” has no tier: write tier=… with one of {tiers}.")
     return gaps
+
+
+def _unit_gaps(name: str, impl: object, tier: object, unit: Unit | None) -> list[str]:
+    if unit is None:
+        return []
+    gaps = []
+    if not _has(impl, "unit_key"):
+        gaps.append(f"Tool “{name}” is a step of “{unit.name}”: write unit_key(self, args) -> str.")
+    if not (unit.name and unit.of >= 2 and 1 <= unit.step <= unit.of):
+        gaps.append(f"Tool “{name}”: write unit=Unit(name, step=1…of, of=2 or more).")
+    if tier is Tier.READ_ONLY:
+        gaps.append(f"Tool “{name}” only reads: a unit is made of effects, so write no unit=.")
+    if _has(impl, "item_keys"):
+        gaps.append(f"Tool “{name}” is a step of a unit: it has one effect, so write no item_keys.")
+    for other in _tools.values():
+        if other.unit is None or other.unit.name != unit.name:
+            continue
+        if other.unit.of != unit.of:
+            gaps.append(f"“{unit.name}” has {other.unit.of} steps for “{other.name}”: write of=….")
+        elif other.unit.step == unit.step:
+            gaps.append(f"Step {unit.step} of “{unit.name}” is “{other.name}”: write step=….")
+    return gaps
+
+
+def _item_gaps(name: str, impl: object, tier: object) -> list[str]:
+    if _has(impl, "item_keys") and tier is Tier.READ_ONLY:
+        return [f"Tool “{name}” only reads: items are effects, so write no item_keys."]
+    return []
 
 
 def _has(impl: object, verb: str) -> bool:

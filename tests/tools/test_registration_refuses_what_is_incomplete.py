@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel
 
 from tools import registry
-from tools.contract import Context, Draft, Receipt, Tier
+from tools.contract import Context, Draft, Receipt, Tier, Unit
 from tools.errors import RegistrationError
 
 
@@ -96,3 +96,76 @@ def test_a_torn_or_wrong_document_is_bad_arguments(raw: str) -> None:
     assert item is not None
     with pytest.raises(registry.BadArguments):
         item.parse(raw)
+
+
+class Step(Bare):
+    undo_note = "Book it back by hand."
+
+    def unit_key(self, args: Args) -> str:
+        return str(args.size)
+
+
+class Many(Bare):
+    undo_note = "Write to each of them."
+
+    def item_keys(self, args: Args) -> list[str]:
+        return [str(number % 3) for number in range(args.size)]
+
+
+def test_a_step_of_a_unit_says_which_unit_a_call_is_of() -> None:
+    message = refused(tier=Tier.IRREVERSIBLE, args=Args, unit=Unit("transfer", 1, 2))
+    assert "write unit_key" in message
+
+
+@pytest.mark.parametrize("unit", [Unit("transfer", 1, 1), Unit("transfer", 3, 2), Unit("", 1, 2)])
+def test_a_unit_has_steps_that_add_up(unit: Unit) -> None:
+    message = refused(cls=Step, tier=Tier.IRREVERSIBLE, args=Args, unit=unit)
+    assert "write unit=Unit(" in message
+
+
+def test_a_read_is_no_step_and_has_no_items() -> None:
+    message = refused(cls=Step, tier=Tier.READ_ONLY, args=Args, unit=Unit("transfer", 1, 2))
+    assert "write no unit=" in message
+    assert "write no item_keys" in refused(cls=Many, tier=Tier.READ_ONLY, args=Args)
+
+
+def test_a_step_has_one_effect() -> None:
+    class Both(Step, Many):
+        pass
+
+    unit = Unit("transfer", 1, 2)
+    message = refused(cls=Both, tier=Tier.IRREVERSIBLE, args=Args, unit=unit)
+    assert "write no item_keys" in message
+
+
+@pytest.mark.parametrize("unit", [Unit("transfer", 1, 2), Unit("transfer", 2, 3)])
+def test_two_tools_do_not_claim_the_same_step(unit: Unit) -> None:
+    declared = {"tier": Tier.IRREVERSIBLE, "args": Args}
+    registry.tool("test.first", unit=Unit("transfer", 1, 2), **declared)(Step)
+    try:
+        assert "test.first" in refused(cls=Step, unit=unit, **declared)
+    finally:
+        registry.unregister("test.first")
+
+
+def test_a_call_is_of_the_unit_that_its_arguments_name() -> None:
+    declared = {"tier": Tier.IRREVERSIBLE, "args": Args}
+    registry.tool("test.bare", unit=Unit("transfer", 1, 2), uninterruptible=True, **declared)(Step)
+    found = registry.get("test.bare")
+    registry.unregister("test.bare")
+    assert found is not None
+    assert found.uninterruptible
+    assert found.unit_of_call(Args(size=7)) == ("transfer:7", 1, 2)
+    name, *_place = found.unit_of_call(Args(size=10**300)) or ("",)
+    assert len(name) == 64, "what no column would hold is told by its digest"
+
+
+def test_items_can_be_told_apart() -> None:
+    registry.tool("test.bare", tier=Tier.IRREVERSIBLE, args=Args)(Many)
+    found = registry.get("test.bare")
+    registry.unregister("test.bare")
+    assert found is not None
+    assert found.item_keys(Args(size=3)) == ["0", "1", "2"]
+    with pytest.raises(registry.BadArguments) as caught:
+        found.item_keys(Args(size=4))
+    assert caught.value.reasons == ["0: is there twice"]
