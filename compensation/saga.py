@@ -90,7 +90,8 @@ def request_undo(run_id: str, *, by: Person, call_ids: Iterable[str]) -> UndoReq
         new = [item.call for item in items if item.can_undo]
         request = _plan(run, asker, new) if new else steps[calls[0].pk].request
         doorbell.ring_task("compensation.tasks.undo_next", run.pk)
-        return request
+    pausepoints.reach(run_id, "undo:planned")
+    return request
 
 
 def try_again(step_id: str, *, by: Person) -> UndoRequest:
@@ -117,6 +118,7 @@ def run_next(run_id: str) -> bool:
     outcome = _attempt(step)
     pausepoints.reach(run_id, f"undo:{step.call.number}:sent")
     _settle(claim, outcome)
+    pausepoints.reach(run_id, f"undo:{step.call.number}:settled")
     return True
 
 

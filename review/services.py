@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agentruns import doorbell
+from agentruns import doorbell, pausepoints
 from agentruns.errors import BadInput, NotFound, WrongState
 from agentruns.models import Run, ToolCall
 from agentruns.protocol import consent, doubt
@@ -43,7 +43,7 @@ def decide(call_id: str, *, by: Person, verdict: str, digest: str, reason: str =
             consent.approve(run, call, by=decider, digest=digest)
         else:
             consent.reject(run, call, by=decider, reason=reason)
-        return Approval.objects.create(
+        approval = Approval.objects.create(
             call=call,
             verdict=verdict,
             digest=digest,
@@ -53,6 +53,8 @@ def decide(call_id: str, *, by: Person, verdict: str, digest: str, reason: str =
             decided_by=decider,
             decided_at=clock().now,
         )
+    pausepoints.reach(run.pk, f"call:{call.number}:{call.state}")
+    return approval
 
 
 def answer_doubt(call_id: str, *, by: Person, answer: str, evidence: str = "") -> None:
