@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from tools.world import scenarios
+from tools.world import random_script, scenarios
 from tools.world.provider_history import BadHistory, History, read_history
 from tools.world.provider_record import RequestLog
 from tools.world.provider_script import CallArgs, CallStart, End, Piece, Text, pieces
@@ -75,8 +75,9 @@ class _Door:
             return _refusal(400, "The request body is not JSON.")
         if not isinstance(body, dict) or body.get("stream") is not True:
             return _refusal(400, "This provider only streams: send 'stream': true.", "stream")
-        model = str(body.get("model"))
-        if model not in self.script:
+        model, run = str(body.get("model")), request.headers.get(RUN_HEADER, "")
+        scenario = self._scenario(model, run)
+        if scenario is None:
             known = ", ".join(self.script)
             message = f"The model '{model}' does not exist; known: {known}."
             return _refusal(404, message, "model", code="model_not_found")
@@ -86,15 +87,21 @@ class _Door:
             self._log(request, model, turn=-1).end("refused")
             return _refusal(400, str(error), error.param)
         log = self._log(request, model, history.turn)
-        run = request.headers.get(RUN_HEADER, "")
-        return _Stream(self._generation(body, history, run), log)
+        return _Stream(self._generation(scenario, body, history, run), log)
+
+    def _scenario(self, model: str, run: str) -> Scenario | None:
+        """The scenario that this model plays in this run; None if there is no such model."""
+        if model == random_script.NAME:
+            return random_script.scenario_of(run)
+        return self.script.get(model)
 
     def _log(self, request: Request, model: str, turn: int) -> RequestLog:
         run = request.headers.get(RUN_HEADER)
         return RequestLog(self.world_dir, scenario=model, turn=turn, run=run)
 
-    def _generation(self, body: dict[str, Any], history: History, run: str) -> "_Generation":
-        scenario = self.script[body["model"]]
+    def _generation(
+        self, scenario: Scenario, body: dict[str, Any], history: History, run: str
+    ) -> "_Generation":
         options = body.get("stream_options") or {}
         now = datetime.now().astimezone()
         return _Generation(
