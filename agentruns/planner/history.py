@@ -6,6 +6,7 @@ word (done, failed, rejected, stopped …), and that an answer cut off is not pa
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 
 from pydantic_ai.messages import (
@@ -60,14 +61,23 @@ def tool_name(wire: str) -> str:
 
 def messages_of(run: Run) -> list[ModelMessage]:
     """The history of the run's complete turns, ready to be sent."""
+    outputs = Output.complete.filter(run=run).order_by("turn")
+    return history(run, outputs, ToolCall.objects.filter(run=run).order_by("turn", "position"))
+
+
+def history(run: Run, outputs: Iterable[Output], calls: Iterable[ToolCall]) -> list[ModelMessage]:
+    """messages_of, from rows that were read already: complete outputs by turn, calls in order."""
+    by_turn: dict[int, list[ToolCall]] = defaultdict(list)
+    for call in calls:
+        by_turn[call.turn].append(call)
     parts = [UserPromptPart(run.goal)]
     first = [SystemPromptPart(run.agent.instructions)] if run.agent.instructions else []
     messages: list[ModelMessage] = [ModelRequest(parts=[*first, *parts])]
-    for output in Output.complete.filter(run=run).order_by("turn"):
-        calls = list(ToolCall.objects.filter(run=run, turn=output.turn).order_by("position"))
-        messages.append(ModelResponse(parts=_said(output, calls)))
-        if calls:
-            messages.append(ModelRequest(parts=[_result(call) for call in calls]))
+    for output in outputs:
+        asked = by_turn[output.turn]
+        messages.append(ModelResponse(parts=_said(output, asked)))
+        if asked:
+            messages.append(ModelRequest(parts=[_result(call) for call in asked]))
     return messages
 
 

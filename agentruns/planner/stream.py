@@ -28,6 +28,9 @@ from pydantic_ai.tools import ToolDefinition
 
 from tools.storable import storable
 
+# Why an answer ended that is whole. Any other reason means that something of it is missing.
+CLEAN_REASONS = ("stop", "tool_call")
+
 
 @dataclass(frozen=True)
 class TextDelta:
@@ -62,7 +65,7 @@ class AnswerEnded:
 
     @property
     def is_clean(self) -> bool:
-        return self.state == "complete" and self.finish_reason in ("stop", "tool_call")
+        return self.state == "complete" and self.finish_reason in CLEAN_REASONS
 
 
 Event = TextDelta | CallDelta | CallWritten | AnswerEnded
