@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.translation import ngettext
 
-from agentruns.models import Output, Run, StopRequest, ToolCall
+from agentruns.models import Checkpoint, Output, Run, StopRequest, ToolCall
 from agentruns.states import CALL, GROUPS, NOT_YET_IN_FLIGHT, WAITING
 from tools import registry
 from tools.contract import Tier
@@ -72,6 +72,12 @@ def latest_stop(run: Run) -> StopRequest | None:
     return StopRequest.objects.filter(run=run).select_related("requested_by").first()
 
 
+def children_of(run: Run) -> list[dict[str, Any]]:
+    """The runs that `run` started, oldest first."""
+    found = Run.objects.filter(parent=run).order_by("created_at", "pk")
+    return [{"run_id": each.pk, "status": each.status} for each in found]
+
+
 def milliseconds(start: datetime | None, end: datetime | None) -> float | None:
     """From start to end, or None while either is missing."""
     if start is None or end is None:
@@ -93,10 +99,12 @@ def stop_answer(run: Run, stop: StopRequest) -> dict[str, Any]:
         "signal": stop.signal,
         "reason": stop.reason,
         "pending": stop.pending,
+        "interrupted": stop.interrupted,
         "requested_by": stop.requested_by.get_username() if stop.requested_by else None,
         "requested_at": stop.requested_at.isoformat(),
         "no_new_effect_ms": milliseconds(stop.requested_at, stop.no_new_effect_at),
         "groups": {name: groups[name] for name in GROUPS},
+        "children": children_of(run),
         "waits_for": {
             "model": bool(run.lease_holder),
             "calls": [call["id"] for call in groups["in_flight"]],
@@ -179,6 +187,7 @@ def snapshot(run: Run) -> dict[str, Any]:
     """Where the run stands, for whoever decides its next turn (protocol §11)."""
     groups = inventory(run)
     cut = Output.objects.filter(run=run).exclude(status="complete").order_by("-turn").first()
+    checkpoint = Checkpoint.objects.filter(run=run).order_by("-seq", "-pk").first()
     return {
         "run_id": run.pk,
         "status": run.status,
@@ -194,5 +203,8 @@ def snapshot(run: Run) -> dict[str, Any]:
             "status": cut.status,
         }
         if cut
+        else None,
+        "resume_from": {"turn": checkpoint.turn, "seq": checkpoint.seq, "before": checkpoint.before}
+        if checkpoint
         else None,
     }

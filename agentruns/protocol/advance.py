@@ -15,6 +15,7 @@ from tools.contract import Tier
 
 OPEN_STATES = [s for s in CALL.states if s not in CALL.terminal]
 READY = ("approved", "prepared")
+HELD = ("paused", "budget")  # suspended by a decision, which only another one takes back
 
 
 def open_calls(run: Run) -> list[ToolCall]:
@@ -47,6 +48,8 @@ def advance(run: Run) -> None:
     """Ring for the run's next step, or suspend or complete it."""
     if run.status not in ("running", "suspended") or run.lease_holder:
         return
+    if run.suspended_reason in HELD:
+        return
     calls = open_calls(run)
     if not calls:
         _next_turn(run)
@@ -57,7 +60,7 @@ def advance(run: Run) -> None:
         return
     _wake(run)
     for call in candidates:
-        if call.state in READY:
+        if call.state in READY and call.next_attempt_at is None:
             doorbell.ring_task("agentruns.tasks.act", call.pk, run.epoch)
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from agentruns.errors import WrongState
 from agentruns.models import Run, ToolCall
 from agentruns.protocol.advance import advance
-from agentruns.protocol.ledger import DRIVER, SWEEPER, clock, lock_call, move_call, person
+from agentruns.protocol.ledger import DRIVER, SWEEPER, clock, lock_call_if_free, move_call, person
 from agentruns.states import CALL
 
 
@@ -68,7 +68,10 @@ def reject(run: Run, call: ToolCall, *, by: Any, reason: str) -> None:
 def expire_consent(call_id: str) -> bool:
     """Close a question that nobody answered in time."""
     with transaction.atomic(durable=True):
-        run, call = lock_call(call_id)
+        locked = lock_call_if_free(call_id)
+        if locked is None:
+            return False
+        run, call = locked
         now = clock().now
         if call.state != "awaiting_approval" or not _is_over(call, now):
             return False

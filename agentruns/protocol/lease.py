@@ -14,13 +14,16 @@ from django.db import transaction
 
 from agentruns import doorbell
 from agentruns.models import Output, Run, StopRequest, ToolCall
+from agentruns.protocol import checkpoints
 from agentruns.protocol.advance import open_calls
+from agentruns.protocol.budget import enforce_budget
 from agentruns.protocol.drain import begin_drain
 from agentruns.protocol.ledger import (
     DRIVER,
     SWEEPER,
     clock,
     lock_run,
+    lock_run_if_free,
     move_call,
     move_output,
     move_run,
@@ -62,7 +65,11 @@ class Fragment:
 
 
 def take_lease(run_id: str, *, epoch: int) -> Lease | None:
-    """Begin the run's next turn, or return None if there is nothing to do or somebody does it."""
+    """Begin the run's next turn, or return None if there is nothing to do, somebody does it, or
+    the run has used up its budget.
+    """
+    if enforce_budget(run_id):
+        return None
     with transaction.atomic(durable=True):
         run = lock_run(run_id)
         if run.epoch != epoch or run.status not in ("queued", "running") or run.lease_holder:
@@ -77,20 +84,25 @@ def take_lease(run_id: str, *, epoch: int) -> Lease | None:
             move_run(run, "begin", actor=DRIVER, started_at=now)
         holder = secrets.token_hex(16)
         save(run, turn=run.turn + 1, lease_holder=holder, lease_expires_at=_expiry(now))
+        checkpoints.before_turn(run, now)
         output = Output.objects.create(run=run, turn=run.turn, epoch=run.epoch, started_at=now)
         record(run, "turn.started", actor=DRIVER, turn=run.turn, holder=holder)
         return Lease(run.pk, run.epoch, holder, run.turn, output.pk)
 
 
 def renew_lease(lease: Lease, fragment: Fragment) -> bool:
-    """Extend the lease and keep the text so far; False once the run is no longer ours to drive."""
+    """Extend the lease and keep the text so far; False once the run is no longer ours to drive.
+
+    A run that has used up its budget by this text is stopped here; the next renewal tells.
+    """
     with transaction.atomic(durable=True):
         run = lock_run(lease.run_id)
         if not is_ours(run, lease):
             return False
         save(run, lease_expires_at=_expiry(clock().now))
         Output.objects.filter(pk=lease.output_id).update(**fragment.as_fields())
-        return True
+    enforce_budget(lease.run_id)
+    return True
 
 
 def give_back_lease(lease: Lease, fragment: Fragment) -> bool:
@@ -116,9 +128,11 @@ def give_back_lease(lease: Lease, fragment: Fragment) -> bool:
 def take_away_lease(run_id: str) -> bool:
     """Take the lease of a driver that has not renewed it; the run goes on, or drains."""
     with transaction.atomic(durable=True):
-        run = lock_run(run_id)
+        run = lock_run_if_free(run_id)
         now = clock().now
-        if not run.lease_holder or run.lease_expires_at is None or run.lease_expires_at > now:
+        if run is None or not run.lease_holder:
+            return False
+        if run.lease_expires_at is None or run.lease_expires_at > now:
             return False
         for output in Output.objects.filter(run=run, status="streaming"):
             cut_output(run, output.pk, now, None, "worker_lost")
@@ -126,14 +140,16 @@ def take_away_lease(run_id: str) -> bool:
         save(run, lease_holder="", lease_expires_at=None)
         if run.is_stopping:
             begin_drain(run)
-        elif run.status == "running":
+        elif run.is_active:
             _start_turn_over(run, now)
         return True
 
 
 def is_ours(run: Run, lease: Lease) -> bool:
-    """Whether the locked run is still this driver's to drive."""
-    return run.status == "running" and run.epoch == lease.epoch and run.lease_holder == lease.holder
+    """Whether the locked run is still this driver's to drive: also while it is paused, since
+    what the model says then is kept, and only nothing comes of it.
+    """
+    return run.is_active and run.epoch == lease.epoch and run.lease_holder == lease.holder
 
 
 def refuse_late(run: Run, lease: Lease, what: str) -> None:
@@ -165,7 +181,7 @@ def _start_turn_over(run: Run, now: datetime) -> None:
     recent = Output.objects.filter(run=run).order_by("-turn")[:LOST_TURNS_LIMIT]
     if [o.finish_reason for o in recent] == ["worker_lost"] * LOST_TURNS_LIMIT:
         move_run(run, "fail", actor=SWEEPER, failure="worker_lost", ended_at=now)
-    elif not open_calls(run):
+    elif run.status == "running" and not open_calls(run):
         doorbell.ring_task("agentruns.tasks.think", run.pk, run.epoch)
 
 

@@ -47,12 +47,42 @@ def lock_run(run_id: str) -> Run:
     return run
 
 
+def lock_run_if_free(run_id: str) -> Run | None:
+    """The same, but None if somebody else holds it, or it is gone: for sweepers, of which several
+    are at work and none waits for another.
+    """
+    free = Run.objects.select_for_update(no_key=True, skip_locked=True)
+    return free.filter(pk=run_id).first()
+
+
+def lock_tree(run_id: str) -> list[Run]:
+    """Lock the run, then its descendants; each generation in id order. Raises NotFound.
+
+    A child is born under its parent's lock, so once the parents are locked no new one appears;
+    the tree is walked until a pass finds nobody new.
+    """
+    locked = {run_id: lock_run(run_id)}
+    while True:
+        found = Run.objects.filter(parent__in=locked).exclude(pk__in=locked).order_by("pk")
+        new = list(found.values_list("pk", flat=True))
+        if not new:
+            return list(locked.values())
+        locked |= {pk: lock_run(pk) for pk in new}
+
+
 def lock_call(call_id: str) -> tuple[Run, ToolCall]:
     """Lock the run of a call, then read the call under that lock. Raises NotFound."""
     run_id = ToolCall.objects.filter(pk=call_id).values_list("run_id", flat=True).first()
     if run_id is None:
         raise NotFound(call_id=call_id)
     return lock_run(run_id), ToolCall.objects.get(pk=call_id)
+
+
+def lock_call_if_free(call_id: str) -> tuple[Run, ToolCall] | None:
+    """The same, but None if somebody else holds its run; see lock_run_if_free."""
+    run_id = ToolCall.objects.values_list("run_id", flat=True).get(pk=call_id)
+    run = lock_run_if_free(run_id)
+    return (run, ToolCall.objects.get(pk=call_id)) if run else None
 
 
 def record(

@@ -1,7 +1,7 @@
 """Start a run: thread, run, grant and first event in one transaction; then the doorbell.
 
-Guarantees that a run never exists without the authority it acts under, and that a child of a
-stopped run is born stopped (protocol §7.2).
+Guarantees that a run never exists without the authority it acts under, that it keeps the terms
+of its agent as they were, and that a child of a stopped run is born stopped (protocol §7.2).
 """
 
 from typing import Any
@@ -12,10 +12,11 @@ from django.utils.translation import gettext as _
 
 from agentruns import doorbell
 from agentruns.errors import BadInput
-from agentruns.models import Agent, Grant, Run, Thread
+from agentruns.models import TERMS, Agent, Run, Thread
+from agentruns.protocol.grants import issue
 from agentruns.protocol.ledger import lock_run, person, record
+from agentruns.protocol.pause import PAUSED, hold
 from agentruns.protocol.stop import stop_newborn
-from tools.contract import Tier
 
 
 def start_run(
@@ -36,15 +37,16 @@ def start_run(
     with transaction.atomic(durable=True):
         parent = lock_run(parent_id) if parent_id else None
         thread = parent.thread if parent else Thread.objects.create(owner=owner)
-        run = Run(owner=owner, agent=agent, goal=goal, thread=thread, parent=parent)
+        terms = {name: getattr(agent, name) for name in TERMS}
+        run = Run(owner=owner, agent=agent, goal=goal, thread=thread, parent=parent, **terms)
         run.pk = run_id or run.pk
         run.save(force_insert=True)
-        Grant.objects.create(
-            run=run, tools=agent.tools, tiers=[tier.value for tier in Tier], issued_by=owner
-        )
+        issue(run, by=owner)
         record(run, "run.created", actor=person(owner), agent=agent.slug, parent=parent_id)
         if parent and not parent.is_active:
             stop_newborn(run, parent)
+        elif parent and parent.suspended_reason == PAUSED:
+            hold(run, actor=person(owner), reason=PAUSED)
         elif ring:
             doorbell.ring_task("agentruns.tasks.think", run.pk, run.epoch)
     return run

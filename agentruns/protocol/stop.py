@@ -14,8 +14,9 @@ from django.utils.translation import gettext as _
 from agentruns import doorbell, pausepoints
 from agentruns.errors import BadInput
 from agentruns.models import Grant, Run, StopRequest, ToolCall
+from agentruns.protocol.classify import interruption
 from agentruns.protocol.drain import begin_drain, drain_deadline
-from agentruns.protocol.ledger import SWEEPER, clock, lock_run, move_call, move_run, person, record
+from agentruns.protocol.ledger import SWEEPER, clock, lock_tree, move_call, move_run, person, record
 from agentruns.queries import stop_answer
 from agentruns.states import NOT_YET_IN_FLIGHT
 
@@ -32,24 +33,24 @@ def request_stop(
 ) -> StopRequest:
     """Stop the run and its children; return the one StopRequest of this epoch.
 
-    If the run had ended by itself before, the StopRequest says so (`won_by` completion) and
-    nothing changes. Raises NotFound, or BadInput for a `signal`, `reason` or `pending` that is
-    not one.
+    If the run had ended by itself before, the StopRequest says so (`won_by` completion), and what
+    it started is stopped all the same. `by` is None where no person asked. Raises NotFound, or
+    BadInput for a `signal`, `reason` or `pending` that is not one.
     """
     _check(signal, reason, pending)
     asked = {"by": by, "signal": signal, "reason": reason, "pending": pending}
     pausepoints.reach(run_id, "stop:begin")
     with transaction.atomic(durable=True):
         began = clock().began
-        run, *descendants = _lock_tree(run_id)
+        run, *descendants = lock_tree(run_id)
+        acting = [each for each in (run, *descendants) if each.is_active]
+        for each in acting:
+            _freeze(each, began, **asked)
+        # The answer of each names those below it, as the stop has left them.
+        for each in acting:
+            _conclude(each)
         stop = StopRequest.objects.filter(run=run, epoch=run.epoch).first()
-        if stop is None and run.is_active:
-            for each in [run, *descendants]:
-                if each.is_active:
-                    _freeze(each, began, **asked)
-                    _conclude(each)
-            stop = StopRequest.objects.get(run=run, epoch=run.epoch)
-        elif stop is None:
+        if stop is None:
             stop = _too_late(run, began, **asked)
     pausepoints.reach(run_id, "stop:committed")
     return stop
@@ -70,21 +71,6 @@ def _check(signal: str, reason: str, pending: str) -> None:
         raise BadInput(_("The reason may have at most 500 characters."), field="reason")
 
 
-def _lock_tree(run_id: str) -> list[Run]:
-    """The run first, then its descendants; the locks are taken in id order.
-
-    A child is born under its parent's lock, so once the parents are locked no new one appears;
-    the tree is walked until a pass finds nobody new.
-    """
-    known = {run_id}
-    while True:
-        locked = {pk: lock_run(pk) for pk in sorted(known)}
-        found = set(Run.objects.filter(parent__in=known).values_list("pk", flat=True))
-        if found <= known:
-            return [locked.pop(run_id), *locked.values()]
-        known |= found
-
-
 def _freeze(
     run: Run,
     began: datetime,
@@ -97,11 +83,18 @@ def _freeze(
     """Status, epoch, grant and waiting calls: everything that shuts the gate for one run."""
     actor = person(by) if by else SWEEPER
     now = clock().now
+    interrupted = interruption(run)
     move_run(
         run,
         "request_cancel",
         actor=actor,
-        data={"signal": signal, "reason": reason, "pending": pending, "epoch": run.epoch + 1},
+        data={
+            "signal": signal,
+            "reason": reason,
+            "pending": pending,
+            "interrupted": interrupted,
+            "epoch": run.epoch + 1,
+        },
         epoch=run.epoch + 1,
         drain_deadline=drain_deadline(now),
         suspended_reason="",
@@ -119,6 +112,7 @@ def _freeze(
         requested_by=by,
         reason=reason,
         pending=pending,
+        interrupted=interrupted,
         requested_at=began,
         no_new_effect_at=clock().now,
     )

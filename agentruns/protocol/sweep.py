@@ -2,7 +2,8 @@
 
 Guarantees that a run is never stuck for want of a message: each thing found here is settled by
 the same verb that the doorbell would have called, in a transaction of its own. Several sweepers
-may run at once: whoever comes second finds nothing left to do.
+may run at once: none waits for a row that another one holds (SKIP LOCKED), and whoever comes
+second finds nothing left to do.
 """
 
 from collections.abc import Callable
@@ -15,11 +16,14 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from agentruns import doorbell, pausepoints
 from agentruns.models import LedgerEvent, Run, ToolCall
 from agentruns.protocol.advance import READY, advance
+from agentruns.protocol.budget import enforce_budget, out_of_time
 from agentruns.protocol.consent import expire_consent
 from agentruns.protocol.doubt import expire_call
 from agentruns.protocol.drain import begin_drain
 from agentruns.protocol.lease import take_away_lease
-from agentruns.protocol.ledger import clock, lock_run
+from agentruns.protocol.ledger import clock, lock_run_if_free
+from agentruns.protocol.stop import request_stop
+from agentruns.states import ACTIVE_RUN
 
 BATCH = 200
 QUIET = timedelta(seconds=2)  # a doorbell has had its time
@@ -31,7 +35,8 @@ def sweep() -> dict[str, int]:
     """Settle what is due; returns how many of each kind were."""
     now = clock().now
     calls, runs = ToolCall.objects.all(), Run.objects.all()
-    late = Q(deadline_at__lte=now) | Q(run__drain_deadline__lte=now)
+    cut_short = Q(run__drain_deadline__lte=now, is_uninterruptible=False, unit="")
+    late = Q(deadline_at__lte=now) | cut_short
     due: dict[str, tuple[Callable[[str], bool], QuerySet[Run] | QuerySet[ToolCall]]] = {
         "leases": (
             take_away_lease,
@@ -43,6 +48,9 @@ def sweep() -> dict[str, int]:
             calls.filter(state="awaiting_approval", consent_expires_at__lte=now),
         ),
         "stopping": (_drain, runs.filter(status__in=("cancel_requested", "draining"))),
+        "orphans": (_stop_orphan, runs.filter(status__in=ACTIVE_RUN, parent__status="failed")),
+        "budgets": (enforce_budget, out_of_time(now)),
+        "retries": (_ring_act, calls.filter(state="approved", next_attempt_at__lte=now)),
         "lookups": (_ring_lookup, calls.filter(state="in_doubt", next_lookup_at__lte=now)),
         "silent": (ring_again, _silent_runs()),
     }
@@ -51,7 +59,8 @@ def sweep() -> dict[str, int]:
 
 def _each(kind: str, verb: Callable[[str], bool], found: QuerySet[Run] | QuerySet[ToolCall]) -> int:
     run_id = "pk" if found.model is Run else "run_id"
-    ids = found.order_by("pk").values_list("pk", run_id)[:BATCH]
+    # In any order: what cannot be settled yet must not stand before the rest for ever.
+    ids = found.order_by("?").values_list("pk", run_id)[:BATCH]
     return sum(_apart(kind, verb, pk, run_id) for pk, run_id in ids)
 
 
@@ -69,10 +78,25 @@ def _apart(kind: str, verb: Callable[[str], bool], pk: str, run_id: str) -> bool
 
 def _drain(run_id: str) -> bool:
     with transaction.atomic(durable=True):
-        run = lock_run(run_id)
+        run = lock_run_if_free(run_id)
+        if run is None:
+            return False
         before = run.status
         begin_drain(run)
         return run.status != before
+
+
+def _stop_orphan(run_id: str) -> bool:
+    """What a run has started does not go on when it has failed (R05)."""
+    parent = Run.objects.values_list("parent_id", flat=True).get(pk=run_id)
+    request_stop(run_id, by=None, signal="dependency", reason=f"parent {parent} failed")
+    return True
+
+
+def _ring_act(call_id: str) -> bool:
+    epoch = ToolCall.objects.values_list("run__epoch", flat=True).get(pk=call_id)
+    doorbell.ring_task("agentruns.tasks.act", call_id, epoch)
+    return True
 
 
 def _ring_lookup(call_id: str) -> bool:
@@ -98,7 +122,7 @@ def _silent_runs() -> QuerySet[Run]:
 def ring_again(run_id: str) -> bool:
     """Ring for whatever this run's rows say comes next."""
     with transaction.atomic(durable=True):
-        run = Run.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=run_id).first()
+        run = lock_run_if_free(run_id)
         if run is None:
             return False
         if run.status == "queued":

@@ -113,13 +113,20 @@ def _written(run: Run, proposal: Proposal, policy: Policy) -> tuple[ToolCall, Ba
     problem = None
     registered = registry.get(proposal.tool)
     if registered is not None:
-        fields["tool_revision"] = registered.revision
+        fields |= {
+            "tool_revision": registered.revision,
+            "is_uninterruptible": registered.uninterruptible,
+        }
         try:
             args = registered.parse(proposal.raw_args or "{}")
+            unit, step, of = registered.unit_of_call(args) or ("", 0, 0)
             fields |= {
                 "args": args.model_dump(mode="json"),
                 "args_digest": args_digest(args),
                 "summary": registered.describe(args),
+                "unit": unit,
+                "unit_step": step,
+                "unit_of": of,
             }
         except BadArguments as error:
             problem = error

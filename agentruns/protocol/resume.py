@@ -1,0 +1,93 @@
+"""Resume: a stopped run goes on, because a person says so (protocol §3, §11).
+
+Guarantees that it goes on in a new epoch, so that nothing of before the stop can write, and
+under a new grant, issued by the person; that it does not as long as anything is in doubt; and
+that what was held back by the stop is let go or dropped by the same decision.
+"""
+
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from agentruns import doorbell, pausepoints
+from agentruns.errors import BadInput, WrongState
+from agentruns.models import Run, ToolCall
+from agentruns.protocol.advance import advance, is_duplicate
+from agentruns.protocol.budget import exceeded
+from agentruns.protocol.grants import issue
+from agentruns.protocol.ledger import clock, lock_run, move_call, move_run, person
+from tools.contract import Tier
+from tools.policy import effective
+
+RELEASE, VOID = "release", "void"
+
+
+def resume_run(run_id: str, *, by: Any, frozen: str = RELEASE) -> Run:
+    """Queue a run that was stopped clean, in a new epoch. `frozen` says what becomes of the calls
+    that the stop kept: release or void; one that needs consent is dropped in either case, and
+    the model may ask for it again.
+
+    Raises NotFound, BadInput, or WrongState: not stopped, in doubt, or out of its budget.
+    """
+    if frozen not in (RELEASE, VOID):
+        raise BadInput(_("“frozen” is either release or void."), field="frozen")
+    pausepoints.reach(run_id, "resume:begin")
+    with transaction.atomic(durable=True):
+        run = lock_run(run_id)
+        _must_be_resumable(run)
+        actor = person(by)
+        move_run(
+            run,
+            "requeue",
+            actor=actor,
+            data={"epoch": run.epoch + 1, "frozen": frozen},
+            epoch=run.epoch + 1,
+            suspended_reason="",
+            ended_at=None,
+        )
+        issue(run, by=by)
+        released = [each for each in _frozen(run) if _settle_frozen(run, each, frozen, actor)]
+        if released:
+            move_run(run, "begin", actor=actor, started_at=clock().now)
+            advance(run)
+        else:
+            doorbell.ring_task("agentruns.tasks.think", run.pk, run.epoch)
+    pausepoints.reach(run_id, "resume:committed")
+    return run
+
+
+def _must_be_resumable(run: Run) -> None:
+    if run.status == "stopped_dirty":
+        raise WrongState(
+            _("Not everything is known yet. Find out what became of what is in doubt first."),
+            status=run.status,
+        )
+    if run.status != "stopped_clean":
+        raise WrongState(_("Only a run that was stopped can be taken up again."), status=run.status)
+    if run.parent is not None and not run.parent.is_active:
+        raise WrongState(
+            _("The run that started this one has ended or was stopped."), parent=run.parent.pk
+        )
+    if limit := exceeded(run):
+        raise WrongState(
+            _("Its budget is used up. Raise the limit first."), limit=limit, status=run.status
+        )
+
+
+def _frozen(run: Run) -> list[ToolCall]:
+    return list(ToolCall.objects.filter(run=run, state="frozen").order_by("number"))
+
+
+def _settle_frozen(run: Run, call: ToolCall, frozen: str, actor: str) -> bool:
+    """Let a frozen call go in the new epoch, or drop it; whether it goes."""
+    if frozen == RELEASE:
+        policy = effective(call.tool, proposed_tier=Tier(call.tier))
+        if not (policy.needs_approval or is_duplicate(run, call)):
+            # The stop was the end of its first life, and the old epoch its authority.
+            fields = {"epoch": run.epoch, "reason": "", "ended_at": None, "next_attempt_at": None}
+            move_call(run, call, "approve", actor=actor, data={"by": "resume"}, **fields)
+            return True
+    reason = "needs_consent" if frozen == RELEASE else "dropped"
+    move_call(run, call, "void", actor=actor, reason=reason, ended_at=clock().now)
+    return False
