@@ -9,6 +9,8 @@ from celery import Celery
 from celery.signals import setup_logging, task_prerun
 from django.conf import settings
 
+from agentruns import pausepoints
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentruns.settings")
 
 app = Celery("agentruns")
@@ -23,6 +25,7 @@ def _log_as_everywhere(**kwargs: Any) -> None:
 
 
 @task_prerun.connect
-def _forget_the_last_task(**kwargs: Any) -> None:
+def _forget_the_last_task(task: Any, args: tuple[Any, ...], **kwargs: Any) -> None:
     """A thread of the pool must not carry one task's ids into the next one's lines."""
     structlog.contextvars.clear_contextvars()
+    pausepoints.begin_task(task.name, tuple(args))

@@ -17,6 +17,7 @@ from django.db import connection, transaction
 from kombu.connection import Connection
 from kombu.pools import producers
 
+from agentruns import pausepoints
 from agentruns.celery import app
 
 RING_LIMIT = 1.0
@@ -58,6 +59,8 @@ class Bells:
     messages: dict[str, dict[str, Any]]
 
     def __call__(self) -> None:
+        if pausepoints.loses_bell(" ".join(self.messages)):
+            return
         try:
             async_to_sync(_send_to_groups)(self.messages)
         except Exception as error:  # noqa: BLE001  (pages and drivers look again by themselves)
@@ -88,6 +91,8 @@ def _bell_connection() -> Connection:
 
 
 def _send_task(name: str, args: tuple[Any, ...]) -> None:
+    if pausepoints.loses_bell(name):
+        return
     try:
         with producers[_bell_connection()].acquire(block=True, timeout=RING_LIMIT) as producer:
             app.send_task(name, args=list(args), producer=producer, retry=False)

@@ -138,7 +138,9 @@ def sweep() -> int:
     runs = due.exclude(call__run__in=busy.values("call__run"))
     ids = list(runs.order_by("call__run").values_list("call__run", flat=True).distinct())
     for run_id in ids:
+        pausepoints.reach(run_id, "sweep:undo")
         doorbell.ring_task("compensation.tasks.undo_next", run_id)
+        pausepoints.reach(run_id, "swept:undo")
     return len(ids)
 
 
