@@ -16,6 +16,9 @@ from tools import registry
 from tools.contract import Tier
 
 
+Groups = dict[str, list[ToolCall]]
+
+
 def undo_of(call: ToolCall) -> str:
     """What undo a call allows: possible, impossible, not_needed, undone; "" if it never landed."""
     if call.undo_state == ToolCall.UndoState.UNDONE:
@@ -41,7 +44,7 @@ def entry(call: ToolCall) -> dict[str, Any]:
     }
 
 
-def groups_of(run: Run) -> dict[str, list[ToolCall]]:
+def groups_of(run: Run) -> Groups:
     """Every call of the run by group, in the model's order; done ones in order of landing.
 
     The keys are those of states.GROUPS, and `waiting` for what may still start.
@@ -49,9 +52,9 @@ def groups_of(run: Run) -> dict[str, list[ToolCall]]:
     return grouped(ToolCall.objects.filter(run=run).order_by("number"))
 
 
-def grouped(calls: Iterable[ToolCall]) -> dict[str, list[ToolCall]]:
+def grouped(calls: Iterable[ToolCall]) -> Groups:
     """groups_of, from calls that were read already."""
-    groups: dict[str, list[ToolCall]] = {name: [] for name in (*GROUPS, WAITING)}
+    groups: Groups = {name: [] for name in (*GROUPS, WAITING)}
     for call in calls:
         groups[CALL.states[call.state].group].append(call)
     groups["done"].sort(key=lambda call: (call.ended_at is None, call.ended_at))
