@@ -1,6 +1,7 @@
 """The calendar server of the demo world: Radicale behind a door that keeps the record."""
 
 import io
+import math
 import socket
 import threading
 import time
@@ -41,6 +42,9 @@ class CalendarDoor:
         fault = self._faults.take("caldav")
         if fault and fault.mode == "refuse":
             return _say(start_response, "403 Forbidden")
+        if fault and fault.mode == "busy":
+            again = ("Retry-After", str(math.ceil(fault.seconds)))
+            return _say(start_response, "503 Service Unavailable", again)
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         environ["wsgi.input"] = io.BytesIO(body)
         answer: list[Any] = []
@@ -74,8 +78,8 @@ class CalendarDoor:
             )
 
 
-def _say(start_response: StartResponse, status: str) -> list[bytes]:
-    start_response(status, [("Content-Type", "text/plain"), ("Content-Length", "0")])
+def _say(start_response: StartResponse, status: str, *more: tuple[str, str]) -> list[bytes]:
+    start_response(status, [("Content-Type", "text/plain"), ("Content-Length", "0"), *more])
     return []
 
 

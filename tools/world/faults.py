@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 Service = Literal["chat", "tickets", "smtp", "caldav", "git"]
-Mode = Literal["delay", "drop_after", "error_after", "refuse"]
+Mode = Literal["delay", "drop_after", "error_after", "refuse", "busy"]
 
 
 @dataclass(frozen=True)
 class Fault:
     """`delay`: answers `seconds` late. `drop_after`: has the effect, then closes the connection.
-    `error_after`: has the effect, then answers with an error. `refuse`: refuses, no effect."""
+    `error_after`: has the effect, then answers with an error. `refuse`: refuses, no effect.
+    `busy`: no effect now, and says that it may be asked again in `seconds` (git has no such word).
+    """
 
     service: Service
     mode: Mode
@@ -36,6 +38,8 @@ def parse(raw: object) -> Fault:
     for key, allowed in (("service", get_args(Service)), ("mode", get_args(Mode))):
         if raw.get(key) not in allowed:
             raise ValueError(f"{key} must be one of {', '.join(allowed)}")
+    if (raw["service"], raw["mode"]) == ("git", "busy"):
+        raise ValueError("git cannot be busy: choose refuse")
     seconds, times = raw.get("seconds", 1.0), raw.get("times", 1)
     if not isinstance(seconds, int | float) or not 0 <= seconds <= 600:
         raise ValueError("seconds must be a number from 0 to 600")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -55,6 +56,9 @@ class Door:
         )
         if fault and fault.mode == "refuse":
             return JSONResponse({"error": "refused"}, 403)
+        if fault and fault.mode == "busy":
+            again = {"Retry-After": str(math.ceil(fault.seconds))}
+            return JSONResponse({"error": "busy"}, 503, headers=again)
         status, answer = await run_in_threadpool(effect, body)
         if fault and fault.mode == "drop_after":
             await _hang_up(request)

@@ -30,6 +30,8 @@ class MailDoor:
     ) -> str:
         if self._faults.take("smtp", "refuse"):
             return "550 5.7.1 Refused"
+        if self._faults.take("smtp", "busy"):
+            return "451 4.3.2 Busy, try again later"
         envelope.rcpt_tos.append(address)
         return "250 OK"
 

@@ -72,6 +72,7 @@ def test_the_model_provider_is_mounted(world: RunningWorld) -> None:
         ({"service": "chat", "mode": "delay", "seconds": -1}, "seconds must be"),
         ({"service": "chat", "mode": "delay", "times": 0}, "times must be"),
         ({"service": "chat", "mode": "delay", "often": 3}, "unknown: often"),
+        ({"service": "git", "mode": "busy"}, "git cannot be busy"),
         ([], "a fault is an object"),
     ],
 )
@@ -108,3 +109,22 @@ def _start(changes: dict[str, str]) -> subprocess.CompletedProcess[str]:
         timeout=60,
         check=False,
     )
+
+
+@pytest.mark.parametrize(
+    ("service", "method", "path"),
+    [
+        ("chat", "POST", "/chat/chat.postMessage"),
+        ("tickets", "POST", "/tickets/tickets"),
+        ("caldav", "PUT", "/demo/team/some.ics"),
+    ],
+)
+def test_a_busy_server_says_when_to_ask_again_and_does_nothing(
+    world: RunningWorld, service: str, method: str, path: str
+) -> None:
+    world.fault(service, "busy", seconds=1.5)
+    before = effects(world.folder)
+    base = f"http://127.0.0.1:{world.caldav_port}" if service == "caldav" else world.http
+    answer = httpx2.request(method, base + path, json={})
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    assert effects(world.folder) == before
