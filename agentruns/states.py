@@ -95,6 +95,8 @@ RUN = _machine(
         # From suspended too: what it waits for may change.
         "suspend": (("queued", "running", "suspended"), "suspended", "run.suspended"),
         "unsuspend": (("suspended",), "running", "run.resumed"),
+        # Held before a worker had picked it up.
+        "wait_again": (("suspended",), "queued", "run.resumed"),
         "complete": (("running",), "completed", "run.completed"),
         "fail": (ACTIVE_RUN, "failed", "run.failed"),
         "request_cancel": (ACTIVE_RUN, "cancel_requested", "stop.requested"),
@@ -102,7 +104,7 @@ RUN = _machine(
         "settle_clean": (("draining",), "stopped_clean", "run.stopped"),
         "settle_dirty": (("draining",), "stopped_dirty", "run.stopped"),
         "reconcile": (("stopped_dirty",), "stopped_clean", "run.reconciled"),
-        "requeue": (("stopped_clean", "suspended"), "queued", "run.requeued"),
+        "requeue": (("stopped_clean",), "queued", "run.requeued"),
     },
     terminal=(*FINISHED_RUN,),
 )
@@ -124,6 +126,7 @@ GROUPS = {
 }
 WAITING = "waiting"
 NOT_YET_IN_FLIGHT = ("proposed", "buffered", "awaiting_approval", "approved", "prepared")
+READY = ("approved", "prepared")  # for the gate
 
 CALL = _machine(
     "state",
@@ -162,7 +165,9 @@ CALL = _machine(
         ),
         "doubt": (("in_flight",), "in_doubt", "call.in_doubt"),
         # Nothing of this attempt is unknown: it will be tried again, through the gate again.
-        "postpone": (("in_flight",), "approved", "call.postponed"),
+        "postpone": (("approved", "in_flight"), "approved", "call.postponed"),
+        # Some of its items are out, and no more will follow: the database demands a receipt.
+        "conclude": (("approved", "prepared"), "landed", "call.landed"),
         "void": ((*NOT_YET_IN_FLIGHT, "frozen"), "voided", "call.voided"),
         "freeze": (NOT_YET_IN_FLIGHT, "frozen", "call.frozen"),
         "reject": (("awaiting_approval",), "rejected", "call.rejected"),

@@ -66,6 +66,7 @@ class Run(ConcurrentTransitionMixin, Terms):
     begin = verb(RUN, "begin")
     suspend = verb(RUN, "suspend")
     unsuspend = verb(RUN, "unsuspend")
+    wait_again = verb(RUN, "wait_again")
     complete = verb(RUN, "complete")
     fail = verb(RUN, "fail")
     request_cancel = verb(RUN, "request_cancel")

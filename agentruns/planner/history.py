@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
+    ModelRequestPart,
     ModelResponse,
     SystemPromptPart,
     TextPart,
@@ -21,9 +22,22 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.tools import ToolDefinition
 
-from agentruns.models import Output, Run, ToolCall
+from agentruns.models import LedgerEvent, Output, Run, ToolCall
 from tools import registry
-from tools.policy import effective
+from tools.contract import Tier
+from tools.policy import Policy, effective
+
+# What the model is told beside its own turns and their results, by the event that says so.
+TOLD = {
+    "run.requeued": (
+        "You were stopped here, and are now asked to go on. What is called “not executed” above "
+        "was not done; what was done stands, so do not repeat it."
+    ),
+    "run.degraded": (
+        "The budget of this run is used up. You may only read from now on. Finish: say what was "
+        "done and what was not."
+    ),
+}
 
 _ODD = re.compile("[^a-zA-Z0-9_-]")
 
@@ -40,6 +54,12 @@ WORDS = {
     "tool_disabled": "Not executed: an administrator has switched this tool off.",
     "grant_does_not_cover": "Not executed: this run may not use that tool.",
     "needs_consent": "Not executed: no person has approved it.",
+    "budget": "Not executed: the budget of this run is used up, so it may only read.",
+    "dropped": "Not executed: held back by the stop, and then dropped by a person.",
+    "answer_cut": "Not executed: the answer that asked for it was cut off.",
+    "unit_incomplete": "Not executed: ask for every step of it in one answer, or for none.",
+    "unit_broken": "Not executed: another step of the same unit did not work.",
+    "unit_unfinished": "Not executed: the steps before it were, but there was no time for it.",
     "duplicate": "Not executed: the same was done before, and no person asked for it again.",
     "failed": "Failed, and had no effect ({reason}).",
     "in_doubt": "Unknown whether it happened. Do not repeat it.",
@@ -62,22 +82,38 @@ def tool_name(wire: str) -> str:
 def messages_of(run: Run) -> list[ModelMessage]:
     """The history of the run's complete turns, ready to be sent."""
     outputs = Output.complete.filter(run=run).order_by("turn")
-    return history(run, outputs, ToolCall.objects.filter(run=run).order_by("turn", "position"))
+    calls = ToolCall.objects.filter(run=run).order_by("turn", "position")
+    told = LedgerEvent.objects.filter(run=run, kind__in=TOLD).order_by("seq")
+    return history(run, outputs, calls, told)
 
 
-def history(run: Run, outputs: Iterable[Output], calls: Iterable[ToolCall]) -> list[ModelMessage]:
-    """messages_of, from rows that were read already: complete outputs by turn, calls in order."""
+def history(
+    run: Run,
+    outputs: Iterable[Output],
+    calls: Iterable[ToolCall],
+    told: Iterable[LedgerEvent] = (),
+) -> list[ModelMessage]:
+    """messages_of, from rows that were read already: complete outputs by turn, calls in order,
+    and the events of TOLD by seq, each of which follows the last answer before its `turn` ended.
+    """
     by_turn: dict[int, list[ToolCall]] = defaultdict(list)
     for call in calls:
         by_turn[call.turn].append(call)
-    parts = [UserPromptPart(run.goal)]
     first = [SystemPromptPart(run.agent.instructions)] if run.agent.instructions else []
-    messages: list[ModelMessage] = [ModelRequest(parts=[*first, *parts])]
-    for output in outputs:
+    answers = list(outputs)
+    turns = [0, *(output.turn for output in answers)]
+    asides: dict[int, list[UserPromptPart]] = defaultdict(list)
+    for event in told:
+        after = max(turn for turn in turns if turn <= event.data["turn"])
+        asides[after].append(UserPromptPart(TOLD[event.kind]))
+    opening: list[ModelRequestPart] = [*first, UserPromptPart(run.goal), *asides[0]]
+    messages: list[ModelMessage] = [ModelRequest(parts=opening)]
+    for output in answers:
         asked = by_turn[output.turn]
         messages.append(ModelResponse(parts=_said(output, asked)))
-        if asked:
-            messages.append(ModelRequest(parts=[_result(call) for call in asked]))
+        parts: list[ModelRequestPart] = [*map(_result, asked), *asides[output.turn]]
+        if parts:
+            messages.append(ModelRequest(parts=parts))
     return messages
 
 
@@ -91,20 +127,22 @@ def result_words(call: ToolCall) -> str:
 
 
 def tools_of(run: Run) -> list[ToolDefinition]:
-    """The tools that the run's agent may use and that are enabled now."""
+    """The tools that the run may use now: its agent's, less what is disabled, and only those that
+    read once its budget is used up.
+    """
     return [
         ToolDefinition(
             name=wire_name(item.name),
             description=item.explains or item.title,
             parameters_json_schema=item.json_schema(),
         )
-        for item in _usable(run.agent.tools)
+        for item in (registry.get(name) for name in run.agent.tools)
+        if item is not None and _is_usable(effective(item.name), run)
     ]
 
 
-def _usable(names: Iterable[str]) -> list[registry.RegisteredTool]:
-    found = [registry.get(name) for name in names]
-    return [item for item in found if item is not None and effective(item.name).enabled]
+def _is_usable(policy: Policy, run: Run) -> bool:
+    return policy.enabled and (run.degraded_at is None or policy.tier is Tier.READ_ONLY)
 
 
 def _said(output: Output, calls: list[ToolCall]) -> list[TextPart | ToolCallPart]:

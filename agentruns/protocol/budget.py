@@ -165,7 +165,7 @@ def _wait(run: Run, limit: str) -> bool:
 def _degrade(run: Run, limit: str) -> bool:
     if run.degraded_at is None:
         save(run, degraded_at=clock().now, degraded_turn=run.turn)
-        record(run, "run.degraded", actor=SWEEPER, limit=limit)
+        record(run, "run.degraded", actor=SWEEPER, limit=limit, turn=run.turn)
     return False
 
 

@@ -60,7 +60,7 @@ def hold(run: Run, *, actor: str, reason: str, **data: Any) -> None:
 def let_go(run: Run, *, actor: str) -> None:
     """Under the run's lock: it is held no longer, and does what comes next."""
     if run.started_at is None:
-        move_run(run, "requeue", actor=actor, suspended_reason="")
+        move_run(run, "wait_again", actor=actor, suspended_reason="")
         doorbell.ring_task("agentruns.tasks.think", run.pk, run.epoch)
     else:
         move_run(run, "unsuspend", actor=actor, suspended_reason="")

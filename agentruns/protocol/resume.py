@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from agentruns import doorbell, pausepoints
 from agentruns.errors import BadInput, WrongState
-from agentruns.models import Run, ToolCall
+from agentruns.models import Output, Run, ToolCall
 from agentruns.protocol.advance import advance, is_duplicate
 from agentruns.protocol.budget import exceeded
 from agentruns.protocol.grants import issue
@@ -41,7 +41,7 @@ def resume_run(run_id: str, *, by: Any, frozen: str = RELEASE) -> Run:
             run,
             "requeue",
             actor=actor,
-            data={"epoch": run.epoch + 1, "frozen": frozen},
+            data={"epoch": run.epoch + 1, "turn": run.turn, "frozen": frozen},
             epoch=run.epoch + 1,
             suspended_reason="",
             ended_at=None,
@@ -81,13 +81,15 @@ def _frozen(run: Run) -> list[ToolCall]:
 
 def _settle_frozen(run: Run, call: ToolCall, frozen: str, actor: str) -> bool:
     """Let a frozen call go in the new epoch, or drop it; whether it goes."""
-    if frozen == RELEASE:
+    # An answer that was cut off asks for nothing, and the model does not know that it did.
+    was_whole = Output.complete.filter(run=run, turn=call.turn).exists()
+    if frozen == RELEASE and was_whole:
         policy = effective(call.tool, proposed_tier=Tier(call.tier))
         if not (policy.needs_approval or is_duplicate(run, call)):
             # The stop was the end of its first life, and the old epoch its authority.
             fields = {"epoch": run.epoch, "reason": "", "ended_at": None, "next_attempt_at": None}
             move_call(run, call, "approve", actor=actor, data={"by": "resume"}, **fields)
             return True
-    reason = "needs_consent" if frozen == RELEASE else "dropped"
+    reason = "dropped" if frozen == VOID else "needs_consent" if was_whole else "answer_cut"
     move_call(run, call, "void", actor=actor, reason=reason, ended_at=clock().now)
     return False
