@@ -2,16 +2,17 @@
 
 import hashlib
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db.models import Field
 from django.utils.translation import gettext_lazy as _
 
 from agentruns import ids
 from agentruns.errors import BadInput
-from agentruns.models import Agent
+from agentruns.models import LIMITS, Agent, Run
 from agentruns.protocol.start import checked_goal
 
 
@@ -60,6 +61,23 @@ class NewRunForm(forms.Form):
         data = self.cleaned_data
         parts = [str(user.pk), data["key"], data["agent"].pk, data["goal"]]
         return ids.run_id_from(hashlib.sha256("\n".join(parts).encode()).digest())
+
+
+def limits_typed(typed: Mapping[str, str]) -> dict[str, Any]:
+    """The limits that were typed, by name. Raises BadInput for what is no number above nothing."""
+    limits = {name: _limit(name, typed[name]) for name in LIMITS if name in typed}
+    if not limits:
+        raise BadInput(_("Write a new limit."))
+    return limits
+
+
+def _limit(name: str, text: str) -> Any:
+    column = Run._meta.get_field(name)
+    assert isinstance(column, Field)
+    try:
+        return column.clean(text.strip().replace(",", ""), None)
+    except ValidationError as error:
+        raise BadInput(" ".join(error.messages), field=name) from error
 
 
 def new_key() -> str:

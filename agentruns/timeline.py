@@ -1,7 +1,8 @@
 """The timeline's geometry: what happened when, as numbers that an SVG template draws.
 
-Pure: knows moments and words, nothing of runs. One time axis for all lanes, the moment of Stop as
-a line through all of them, and next to each bar the few words that it needs.
+Pure: knows moments and words, nothing of runs. One time axis for all lanes, each mark (a stop, or
+where it went on) as a line through all of them, and next to each bar the few words that it needs.
+A long time in which nothing happened is cut short, and shown as a cut.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +14,8 @@ LETTER, WIDE_LETTER = 6.8, 12.0  # px: a letter at 12 px, at most; a Chinese cha
 BAR = 12
 SPACING = 96.0  # px from one time to the next
 SHORTEST = 4.0  # px: nothing that happened is too short to be seen
+LINE = 14  # px: one line of marks' words above the other
+CUT_TO = 0.06  # of the rest: as long as a cut looks, and what is longer is cut
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,15 @@ class Lane:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A moment that concerns every lane, with its words; `kind` is how it is drawn."""
+
+    at: datetime
+    words: str
+    kind: str = "stop"
+
+
+@dataclass(frozen=True)
 class Layout:
     """Where things go. `is_stacked`: names and notes stand above and below the bars; else the
     room beside the plot is as wide as they need, up to `most_name` and `most_note`.
@@ -52,7 +64,7 @@ NARROW = Layout(width=326, is_stacked=True)
 
 @dataclass(frozen=True)
 class Frame:
-    """The plot's place in the picture, and its time."""
+    """The plot's place in the picture, its time, and what was cut out of that."""
 
     width: int
     left: int
@@ -60,12 +72,31 @@ class Frame:
     is_stacked: bool
     start: datetime
     end: datetime
+    cuts: tuple["Cut", ...] = ()
 
     def at(self, moment: datetime) -> float:
         """The x of a moment; one outside is drawn at the edge."""
-        inside = min(max(moment, self.start), self.end) - self.start
-        share = inside / (self.end - self.start)
+        inside = self.shown(min(max(moment, self.start), self.end))
+        share = inside / self.shown(self.end)
         return round(self.left + share * (self.right - self.left), 1)
+
+    def shown(self, moment: datetime) -> timedelta:
+        """How much time is drawn up to a moment."""
+        return moment - self.start - sum((cut.gone(moment) for cut in self.cuts), timedelta())
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A time that is drawn as if it had been only `length` long."""
+
+    start: datetime
+    end: datetime
+    length: timedelta
+
+    def gone(self, moment: datetime) -> timedelta:
+        """How much of it is left out up to a moment."""
+        passed = min(max(moment, self.start), self.end) - self.start
+        return passed * (1 - self.length / (self.end - self.start))
 
 
 @dataclass(frozen=True)
@@ -98,6 +129,23 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Line:
+    """A mark through all lanes, with its words above."""
+
+    x: float
+    kind: str
+    label: Text
+
+
+@dataclass(frozen=True)
+class Band:
+    """Where time was cut out."""
+
+    x: float
+    width: float
+
+
+@dataclass(frozen=True)
 class Timeline:
     """Everything that is drawn, in px of a box `width` × `height`."""
 
@@ -109,8 +157,13 @@ class Timeline:
     bottom: int
     rows: list[Row]
     ticks: list[Text]
-    stop_x: float | None
-    stop_label: Text | None
+    lines: list[Line]
+    bands: list[Band]
+
+    @property
+    def span(self) -> int:
+        """From top to bottom."""
+        return self.bottom - self.top
 
 
 def draw(
@@ -119,16 +172,18 @@ def draw(
     start: datetime,
     end: datetime,
     clock: Callable[[datetime], str],
-    stop: datetime | None = None,
-    stop_words: str = "",
+    marks: Sequence[Mark] = (),
+    idle: Sequence[tuple[datetime, datetime]] = (),
     layout: Layout = WIDE,
 ) -> Timeline:
     """Lay out `lanes` between `start` and `end`; times outside are drawn at the edge.
 
-    `clock` writes a moment as people read it. Needs no particular order of anything.
+    `clock` writes a moment as people read it; `idle` are times, apart from each other, that may
+    be cut short. Needs no particular order of anything.
     """
-    frame = _frame(lanes, start, max(end, start + timedelta(seconds=1)), layout)
-    top = 26 if stop else 0
+    frame = _frame(lanes, start, max(end, start + timedelta(seconds=1)), idle, layout)
+    lines, levels = _lines(marks, frame)
+    top = levels * LINE + 12 if levels else 0
     y, rows = top + 10.0, []
     for lane in lanes:
         row, height = _row(lane, y, frame)
@@ -144,19 +199,37 @@ def draw(
         bottom=bottom,
         rows=rows,
         ticks=_ticks(frame, clock, bottom + 18),
-        stop_x=frame.at(stop) if stop else None,
-        stop_label=_stop_label(frame.at(stop), stop_words, frame) if stop else None,
+        lines=lines,
+        bands=[Band(x := frame.at(c.start), round(frame.at(c.end) - x, 1)) for c in frame.cuts],
     )
 
 
-def _frame(lanes: Sequence[Lane], start: datetime, end: datetime, layout: Layout) -> Frame:
+def _frame(
+    lanes: Sequence[Lane],
+    start: datetime,
+    end: datetime,
+    idle: Sequence[tuple[datetime, datetime]],
+    layout: Layout,
+) -> Frame:
+    cuts = _cuts(start, end, idle)
     if layout.is_stacked:
-        return Frame(layout.width, 2, layout.width - 4, True, start, end)
+        return Frame(layout.width, 2, layout.width - 4, True, start, end, cuts)
     names = max((_length(lane.name) for lane in lanes), default=0)
     notes = max((_length(lane.note) for lane in lanes), default=0)
     left = round(min(names, layout.most_name)) + 16
     right = layout.width - round(min(max(notes, 40), layout.most_note)) - 12
-    return Frame(layout.width, left, right, False, start, end)
+    return Frame(layout.width, left, right, False, start, end, cuts)
+
+
+def _cuts(
+    start: datetime, end: datetime, idle: Sequence[tuple[datetime, datetime]]
+) -> tuple[Cut, ...]:
+    """Those of the idle times that would take room from what happened."""
+    inside = [(max(a, start), min(b, end)) for a, b in sorted(idle)]
+    inside = [(a, b) for a, b in inside if a < b]
+    rest = end - start - sum((b - a for a, b in inside), timedelta())
+    length = max(rest, timedelta(seconds=1)) * CUT_TO
+    return tuple(Cut(a, b, length) for a, b in inside if b - a > length)
 
 
 def _row(lane: Lane, y: float, frame: Frame) -> tuple[Row, float]:
@@ -206,15 +279,26 @@ def _fit(words: str, room: float) -> str:
 
 def _ticks(frame: Frame, clock: Callable[[datetime], str], y: float) -> list[Text]:
     """Round times, far enough from each other to be read."""
-    seconds = (frame.end - frame.start).total_seconds()
+    seconds = frame.shown(frame.end).total_seconds()
     room = frame.right - frame.left
     step = next((s for s in STEPS if room * s / seconds >= SPACING), STEPS[-1])
-    first = -(-frame.start.timestamp() // step) * step
-    moments: list[datetime] = []
-    while first <= frame.end.timestamp() and len(moments) < room / SPACING + 1:
-        moments.append(datetime.fromtimestamp(first, frame.start.tzinfo))
-        first += step
-    return [_tick(frame.at(moment), y, clock(moment), frame) for moment in moments]
+    ticks: list[Text] = []
+    last = frame.left - SPACING
+    for begin, end in _seen(frame):
+        moment = -(-begin.timestamp() // step) * step
+        while moment <= end.timestamp() and len(ticks) < room / SPACING + 1:
+            x = frame.at(at := datetime.fromtimestamp(moment, frame.start.tzinfo))
+            if x - last >= SPACING - 1:
+                ticks.append(_tick(x, y, clock(at), frame))
+                last = x
+            moment += step
+    return ticks
+
+
+def _seen(frame: Frame) -> list[tuple[datetime, datetime]]:
+    """The times between the cuts."""
+    edges = [frame.start, *(edge for cut in frame.cuts for edge in (cut.start, cut.end)), frame.end]
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def _tick(x: float, y: float, words: str, frame: Frame) -> Text:
@@ -226,7 +310,17 @@ def _tick(x: float, y: float, words: str, frame: Frame) -> Text:
     return Text(x, y, words, "middle")
 
 
-def _stop_label(x: float, words: str, frame: Frame) -> Text:
-    if x + 8 + _length(words) > frame.width:
-        return Text(x - 8, 14, words, "end")
-    return Text(x + 8, 14, words)
+def _lines(marks: Sequence[Mark], frame: Frame) -> tuple[list[Line], int]:
+    """A line for each mark, its words where they meet no others'; and how many lines of words."""
+    lines: list[Line] = []
+    ends: list[float] = []  # how far to the right each level is taken
+    for mark in sorted(marks, key=lambda each: each.at):
+        x, length = frame.at(mark.at), _length(mark.words)
+        is_turned = x + 8 + length > frame.width
+        begin = x - 8 - length if is_turned else x + 8
+        level = next((n for n, taken in enumerate(ends) if taken < begin), len(ends))
+        ends[level : level + 1] = [begin + length + 8]
+        anchor = "end" if is_turned else "start"
+        label = Text(x - 8 if is_turned else x + 8, (level + 1) * LINE, mark.words, anchor)
+        lines.append(Line(x, mark.kind, label))
+    return lines, len(ends)

@@ -1,16 +1,17 @@
 """Each call of a run as people read it: its badge, what is known of it, what they can do."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from django.contrib.auth.models import User
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agentruns.models import LedgerEvent, Run, StopRequest, ToolCall
+from agentruns.models import CallItem, LedgerEvent, Run, StopRequest, ToolCall
+from agentruns.page.items import OF_ITEMS, Item, count_items, items_of
 from agentruns.page.moments import crossing
+from agentruns.page.people import names_of
 from agentruns.page.readable import Field, fields_of
 from agentruns.page.words import (
     DENIED,
@@ -27,6 +28,8 @@ from compensation.models import Compensation
 from compensation.queries import foresee
 from compensation.states import COMPENSATION
 from tools import registry
+
+ATTEMPT_LIMIT = 4
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class Action:
     can_look_up: bool = False
     is_looking_up: bool = False
     asks_until: datetime | None = None
+    items: list[Item] = field(default_factory=list)
+    items_words: str = ""
 
     @property
     def group(self) -> str:
@@ -69,10 +74,11 @@ class Context:
     """What the actions of one run are read against."""
 
     run: Run
-    stop: StopRequest | None
+    stops: Sequence[StopRequest]
     doubts: Mapping[str, datetime]
     words: Mapping[str, "Word"]
     steps: Mapping[str, Compensation]
+    items: Mapping[str, Sequence[CallItem]]
 
 
 @dataclass(frozen=True)
@@ -87,14 +93,8 @@ def words_of(run: Run) -> dict[str, Word]:
     """The last answer to a doubt, or the rejection, of each call that has one, by its id."""
     events = LedgerEvent.objects.filter(run=run, kind__in=("call.answered", "call.rejected"))
     last = {str(event.call_id): event for event in events.order_by("seq")}
-    usernames = {event.actor.removeprefix("user:") for event in last.values()}
-    people = User.objects.in_bulk(usernames, field_name="username") if usernames else {}
-    found = {}
-    for call_id, event in last.items():
-        username = event.actor.removeprefix("user:")
-        person = people.get(username)
-        found[call_id] = Word(name_of(person) if person else username, event)
-    return found
+    names = names_of(event.actor for event in last.values())
+    return {call_id: Word(names[event.actor], event) for call_id, event in last.items()}
 
 
 def action_of(call: ToolCall, context: Context) -> Action:
@@ -102,6 +102,7 @@ def action_of(call: ToolCall, context: Context) -> Action:
     step = context.steps.get(call.pk)
     foreseen = foresee(call, step)
     registered = registry.get(call.tool)
+    items = items_of(call, context.items.get(call.pk, ()))
     return Action(
         call=call,
         pill=call_pill(call),
@@ -115,6 +116,8 @@ def action_of(call: ToolCall, context: Context) -> Action:
         can_look_up=bool(registered and registered.has_lookup),
         is_looking_up=call.state == "in_doubt" and call.next_lookup_at is not None,
         asks_until=call.consent_expires_at if call.state == "awaiting_approval" else None,
+        items=items,
+        items_words=count_items(items),
     )
 
 
@@ -136,7 +139,7 @@ def _of_waiting(call: ToolCall, context: Context) -> list[str]:
     asked = ""
     if call.state == "awaiting_approval" and call.consent_expires_at:
         asked = _("can be approved until %(time)s") % {"time": clock(call.consent_expires_at)}
-    return [_approved(call), asked]
+    return [_unit(call), _approved(call), asked, _tried(call)]
 
 
 def _of_flying(call: ToolCall, context: Context) -> list[str]:
@@ -144,20 +147,24 @@ def _of_flying(call: ToolCall, context: Context) -> list[str]:
     until = ""
     if call.deadline_at:
         until = _("it has until %(time)s to answer") % {"time": clock(_deadline(call, context.run))}
-    return [_approved(call), left, until]
+    firm = _("cannot be broken off") if call.is_uninterruptible else ""
+    return [_unit(call), firm, _approved(call), left, until]
 
 
 def _deadline(call: ToolCall, run: Run) -> datetime | None:
-    given = [moment for moment in (call.deadline_at, run.drain_deadline) if moment]
-    return min(given, default=None)
+    """When a call that is under way has to have reported; Stop does not cut short what cannot be
+    interrupted.
+    """
+    drain = None if call.is_uninterruptible else run.drain_deadline
+    return min((moment for moment in (call.deadline_at, drain) if moment), default=None)
 
 
 def _of_done(call: ToolCall, context: Context) -> list[str]:
-    across = crossing(call, context.stop)
+    across = crossing(call, context.stops)
     corrected = ""
     if call.contradicted_at:
         corrected = _("first taken as not done; a receipt turned up later")
-    return [_approved(call), across, _said(call, context), corrected]
+    return [_unit(call), _approved(call), across, _said(call, context), corrected]
 
 
 def _of_doubt(call: ToolCall, context: Context) -> list[str]:
@@ -176,7 +183,7 @@ def _of_doubt(call: ToolCall, context: Context) -> list[str]:
 def _of_failed(call: ToolCall, context: Context) -> list[str]:
     return [
         call.detail or _("It had no effect."),
-        crossing(call, context.stop),
+        crossing(call, context.stops),
         _said(call, context),
     ]
 
@@ -200,6 +207,25 @@ def _approved(call: ToolCall) -> str:
     return _("approved by %(name)s") % {"name": name_of(call.consent_by)}
 
 
+def _unit(call: ToolCall) -> str:
+    """Which step of what is only finished or not begun: “transfer, step 2 of 2”."""
+    if not call.unit:
+        return ""
+    words = {"unit": call.unit.split(":", 1)[0], "step": call.unit_step, "of": call.unit_of}
+    return _("%(unit)s, step %(step)d of %(of)d") % words
+
+
+def _tried(call: ToolCall) -> str:
+    """“tried 2 of 4, again in 3 s”, for what had no effect and is tried again."""
+    if call.next_attempt_at is None:
+        return ""
+    wait = call.next_attempt_at - timezone.now()
+    words = {"n": call.attempts, "all": ATTEMPT_LIMIT, "span": span(wait)}
+    if wait <= timedelta():
+        return _("tried %(n)d of %(all)d, and now again") % words
+    return _("tried %(n)d of %(all)d, again in %(span)s") % words
+
+
 def _said(call: ToolCall, context: Context) -> str:
     """The last word of a person about what became of the call."""
     word = context.words.get(call.pk)
@@ -219,7 +245,8 @@ def _receipt(call: ToolCall) -> list[Field]:
     if call.state != "landed":
         return []
     number = Field(_("Number"), call.request_id)
-    return [*fields_of(call.receipt or {}), number]
+    rest = {key: value for key, value in (call.receipt or {}).items() if key not in OF_ITEMS}
+    return [*fields_of(rest), number]
 
 
 def _undo_words(code: str, text: str) -> str:

@@ -1,5 +1,6 @@
 """The answer: each turn's text with its calls, and a plain mark on what is incomplete."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.html import format_html
@@ -8,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from agentruns.models import Output, Run, StopRequest, ToolCall
 from agentruns.page import prose
+from agentruns.page.moments import stop_after
 from agentruns.page.words import call_pill, name_of
 from agentruns.states import OUTPUT
 from tools import registry
@@ -35,12 +37,17 @@ class Answer:
 
 
 def answer_of(
-    run: Run, outputs: list[Output], calls: list[ToolCall], stop: StopRequest | None, viewer: object
+    run: Run,
+    outputs: list[Output],
+    calls: list[ToolCall],
+    stops: Sequence[StopRequest],
+    viewer: object,
 ) -> Answer:
     """What the agent has written so far."""
     passages = []
     for output in outputs:
         own = [call for call in calls if call.turn == output.turn]
+        stop = stop_after(output.epoch, stops)
         passages.append(_passage(run, output, own, stop, viewer))
     shown = [p for p in passages if p.html or p.cut or p.is_open]
     said = any(p.html for p in passages)

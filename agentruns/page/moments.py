@@ -1,5 +1,9 @@
-"""Moments in relation to Stop: what crossed it, and when what had no outcome got its doubt."""
+"""Moments in relation to Stop: what crossed it, and when what had no outcome got its doubt.
 
+A run that was continued after a stop may be stopped again, so there may be several of them.
+"""
+
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.utils.translation import gettext as _
@@ -15,11 +19,23 @@ def stop_moment(stop: StopRequest | None) -> datetime | None:
     return stop.requested_at
 
 
-def crossing(call: ToolCall, stop: StopRequest | None) -> str:
-    """“left 0.9 s before Stop, arrived 1.2 s after”; "" for a call that did not cross it."""
-    moment = stop_moment(stop)
+def stop_in_force(run: Run, stops: Sequence[StopRequest]) -> StopRequest | None:
+    """The stop that the run is under, or that came too late for it; None once it was continued."""
+    return next((stop for stop in stops if stop.epoch == run.epoch), None)
+
+
+def stop_after(epoch: int, stops: Sequence[StopRequest]) -> StopRequest | None:
+    """The first stop that took effect after what began in `epoch`."""
+    later = [stop for stop in stops if stop.epoch > epoch and stop_moment(stop)]
+    return min(later, key=lambda stop: stop.epoch, default=None)
+
+
+def crossing(call: ToolCall, stops: Sequence[StopRequest]) -> str:
+    """“left 0.9 s before Stop, arrived 1.2 s after”; "" for a call that crossed none of them."""
     left, ended = call.gate_passed_at, call.ended_at
-    if moment is None or left is None or left > moment or (ended and ended <= moment):
+    moments = [moment for stop in stops if (moment := stop_moment(stop))]
+    moment = next((m for m in sorted(moments) if left and left <= m), None)
+    if moment is None or left is None or (ended and ended <= moment):
         return ""
     before = span(moment - left)
     if ended is None:

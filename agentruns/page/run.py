@@ -5,6 +5,7 @@ a page that is open already gets the sections that changed (consumers.py).
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -15,9 +16,15 @@ from agentruns import queries, rights
 from agentruns.models import Output, Run, StopRequest, ToolCall
 from agentruns.page import actions, workers
 from agentruns.page.answer import Answer, answer_of
+from agentruns.page.family import Relative, acting_below, children_of, parent_of
+from agentruns.page.items import items_by_call
 from agentruns.page.lanes import timelines
-from agentruns.page.moments import doubts_of
+from agentruns.page.moments import doubts_of, stop_in_force
+from agentruns.page.onward import Onward, onward_of
+from agentruns.page.spending import Spending, spending_of
+from agentruns.page.standing import Notice, notices_of, waits_for
 from agentruns.page.stopbox import StopBox, stopbox_of
+from agentruns.page.stops import PastStop, past_stops, stops_of
 from agentruns.page.verdict import Verdict, verdict_of
 from agentruns.page.words import Pill, name_of, number, run_pill, sentence, shorten
 from agentruns.states import GROUPS, WAITING
@@ -28,9 +35,9 @@ TITLE_LENGTH = 140
 
 # Which sections the page has, in their order. Those of the top never change their place.
 TOP = ["head", "stopbox"]
-LIVE = ["notice", "answer", "actions"]
-STOPPED = ["verdict", "timeline", "inventory", "answer"]
-FINISHED = ["verdict", "answer", "inventory", "timeline"]
+LIVE = ["notice", "answer", "actions", "children", "earlier"]
+STOPPED = ["verdict", "timeline", "inventory", "next", "children", "earlier", "answer"]
+FINISHED = ["verdict", "answer", "inventory", "timeline", "children", "earlier"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,13 @@ class RunPage:
     timelines: list[Timeline]
     undo_words: str
     can_tick: bool
-    is_without_workers: bool
+    notices: list[Notice]
+    waits: str
+    spending: Spending
+    onward: Onward | None
+    earlier: list[PastStop]
+    children: list[Relative]
+    parent: Relative | None
 
     @property
     def phase(self) -> str:
@@ -90,10 +103,16 @@ class RunPage:
     @property
     def order(self) -> list[str]:
         """The names of the sections below the top, in their order."""
-        if self.run.is_active:
-            return [name for name in LIVE if name != "notice" or self.is_without_workers]
+        optional = {
+            "notice": self.notices,
+            "timeline": self.timelines,
+            "next": self.onward and self.viewer.may_stop,
+            "children": self.children,
+            "earlier": self.earlier,
+        }
         rest = FINISHED if self.run.status == "completed" else STOPPED
-        return [name for name in rest if name != "timeline" or self.timelines]
+        wanted = LIVE if self.run.is_active else rest
+        return [name for name in wanted if optional.get(name, True)]
 
 
 def viewer_of(user: Any, run: Run) -> Viewer:
@@ -113,11 +132,13 @@ def build(run: Run, user: Any) -> RunPage:
     viewer = viewer_of(user, run)
     calls = list(ToolCall.objects.filter(run=run).select_related("consent_by").order_by("number"))
     outputs = list(Output.objects.filter(run=run).order_by("turn"))
-    stop = queries.latest_stop(run)
+    stops = stops_of(run)
+    stop, past = stop_in_force(run, stops), past_stops(run, stops)
     doubts = doubts_of(run)
-    context = actions.Context(run, stop, doubts, actions.words_of(run), latest_steps(run))
+    found = _actions(run, calls, stops, doubts)
     groups = queries.grouped(calls)
-    found = {call.pk: actions.action_of(call, context) for call in calls}
+    spending = spending_of(run)
+    children = children_of(run, user)
     is_over = not run.is_active
     title = shorten(run.goal, TITLE_LENGTH)
     return RunPage(
@@ -128,21 +149,49 @@ def build(run: Run, user: Any) -> RunPage:
         pill=run_pill(run, in_doubt=len(groups["in_doubt"])),
         tokens=sum(output.tokens_out for output in outputs),
         stop=stop,
-        stopbox=stopbox_of(run, calls, stop, may_stop=viewer.may_stop),
-        answer=answer_of(run, outputs, calls, stop, user),
+        stopbox=stopbox_of(
+            run, calls, stop, below=acting_below(children), may_stop=viewer.may_stop
+        ),
+        answer=answer_of(run, outputs, calls, stops, user),
         actions=list(found.values()),
         groups=_shown(groups, found) if is_over else [],
         verdict=verdict_of(run, groups, outputs, stop, user) if is_over else None,
-        timelines=timelines(run, outputs, calls, stop, doubts) if is_over else [],
+        timelines=timelines(run, outputs, calls, past, doubts) if is_over else [],
         undo_words=_undo_words([action.step for action in found.values() if action.step]),
         can_tick=run.has_ended and viewer.may_undo and any(a.can_undo for a in found.values()),
-        is_without_workers=run.is_active and workers.seem_away(),
+        notices=notices_of(
+            run, groups, spending, is_without_workers=run.is_active and workers.seem_away()
+        ),
+        waits=waits_for(run, groups),
+        spending=spending,
+        onward=onward_of(run, groups, spending),
+        earlier=[each for each in past if each.stop != stop],
+        children=children,
+        parent=parent_of(run, user),
     )
+
+
+def _actions(
+    run: Run,
+    calls: list[ToolCall],
+    stops: list[StopRequest],
+    doubts: dict[str, datetime],
+) -> dict[str, actions.Action]:
+    """Each call as people read it, by its id."""
+    context = actions.Context(
+        run=run,
+        stops=stops,
+        doubts=doubts,
+        words=actions.words_of(run),
+        steps=latest_steps(run),
+        items=items_by_call(run, calls),
+    )
+    return {call.pk: actions.action_of(call, context) for call in calls}
 
 
 def find(run_id: str, user: Any) -> Run | None:
     """The run, if `user` may see it; with what the page needs of its neighbours."""
-    runs = rights.visible_runs(user).select_related("agent", "owner")
+    runs = rights.visible_runs(user).select_related("agent", "owner", "parent")
     return runs.filter(pk=run_id).first()
 
 
@@ -156,7 +205,7 @@ def _drawn(name: str, context: dict[str, Any]) -> str:
     return render_to_string(f"agentruns/run/{name}.html", context).strip()
 
 
-def _shown(groups: dict[str, list[ToolCall]], found: dict[str, actions.Action]) -> list[Group]:
+def _shown(groups: queries.Groups, found: dict[str, actions.Action]) -> list[Group]:
     """The groups that have any actions; what needs a person comes first."""
     order = ["in_doubt", "in_flight", "done", "failed", "never_started", WAITING]
     labels = {**GROUPS, WAITING: _("Waiting")}

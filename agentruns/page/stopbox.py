@@ -21,16 +21,23 @@ class StopBox:
     tone: str
     sentences: list[str]
     is_foresight: bool = False
+    can_pause: bool = False
 
 
 def stopbox_of(
-    run: Run, calls: list[ToolCall], stop: StopRequest | None, *, may_stop: bool
+    run: Run,
+    calls: list[ToolCall],
+    stop: StopRequest | None,
+    *,
+    below: int,
+    may_stop: bool,
 ) -> StopBox:
-    """What stands at the place of Stop at this moment."""
+    """What stands at the place of Stop at this moment. `below`: runs that would stop with it."""
     if run.is_active and may_stop:
-        said = [*queries.foresight(run).sentences(), *_settled_facts(calls)]
+        said = [*queries.foresight(run).sentences(), *_below(below), *_settled_facts(calls)]
         said = said or [_("Nothing is under way, and nothing has been changed yet.")]
-        return StopBox(True, _("Stop run"), "■", "stop", said, is_foresight=True)
+        can_pause = run.suspended_reason != "paused"
+        return StopBox(True, _("Stop run"), "■", "stop", said, True, can_pause)
     if run.is_active:
         said = [_("Only %(name)s or an admin can stop it.") % {"name": name_of(run.owner)}]
         return StopBox(False, _("Not yours to stop"), "■", "plain", said)
@@ -45,6 +52,15 @@ def stopbox_of(
     if run.status == "failed":
         return StopBox(False, _("Failed"), "✕", "failed", said)
     return StopBox(False, _("Finished"), "✓", "done", said)
+
+
+def _below(n: int) -> list[str]:
+    if not n:
+        return []
+    return [
+        ngettext("%(n)d run that it started stops too.", "%(n)d runs that it started stop too.", n)
+        % {"n": n}
+    ]
 
 
 def _by(stop: StopRequest | None) -> str:

@@ -7,28 +7,28 @@ may still be under way.
 import statistics
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 from django.db.models import Sum
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agentruns.models import LedgerEvent, Output, Run, StopRequest, ToolCall
+from agentruns.models import LedgerEvent, Output, Run, StopRequest
 from agentruns.page.moments import crossing, stop_moment
+from agentruns.page.stops import closing
 from agentruns.page.words import (
     clock,
     clock_exact,
     failure_words,
+    money,
     name_of,
     number,
     sentence,
     span,
 )
-from agentruns.queries import undo_of
+from agentruns.queries import Groups, undo_of
 from agentruns.states import GROUPS, WAITING
 from tools.contract import Tier
 
-Groups = dict[str, list[ToolCall]]
 TONES = {
     "done": "done",
     "in_doubt": "doubt",
@@ -61,6 +61,7 @@ class Phase:
 class Verdict:
     headline: str
     late: str
+    closing: str
     phases: list[Phase]
     numbers: list[Number]
     total: str
@@ -75,6 +76,7 @@ def verdict_of(
     return Verdict(
         headline=headline(run, groups, has_text=any(o.text for o in outputs)),
         late=too_late(run, stop, viewer),
+        closing=closing(stopped_by) if stopped_by else "",
         phases=phases_of(run, groups, outputs, stopped_by) if stopped_by else [],
         numbers=numbers_of(groups),
         total=_total(groups),
@@ -251,11 +253,6 @@ def usual_tokens(run: Run) -> int | None:
     return round(statistics.median(counts)) if counts else None
 
 
-def money(amount: Decimal) -> str:
-    """US dollars; tiny amounts with as many digits as they need."""
-    return f"${amount:.2f}" if amount >= Decimal("0.01") else f"${amount:.4f}"
-
-
 def _settled(run: Run, groups: Groups, stop: StopRequest) -> Phase:
     if stop.settled_at:
         words = _("settled")
@@ -300,9 +297,9 @@ def not_done_by_stop(groups: Groups, stop: StopRequest) -> list[str]:
     standing = [call for call in effects if not call.undo_state]
     said = [
         _("It did not call back “%(what)s”: %(crossing)s.")
-        % {"what": call.in_words, "crossing": crossing(call, stop)}
+        % {"what": call.in_words, "crossing": crossing(call, [stop])}
         for call in effects
-        if crossing(call, stop)
+        if crossing(call, [stop])
     ]
     if any(undo_of(call) == "possible" for call in standing):
         said.append(_("It did not take back what was done. That stays until you undo it below."))

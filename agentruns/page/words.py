@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.utils import timezone
@@ -10,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from agentruns.models import Run, ToolCall
-from agentruns.states import CALL, RUN, State
+from agentruns.states import CALL, RUN, WAITING, State
 from tools.contract import Tier
 from tools.models import TIER_LABELS
 
@@ -38,6 +39,8 @@ NEVER_STARTED = {
     "approval_withdrawn": gettext_lazy("approval withdrawn"),
     "answer_cut": gettext_lazy("dropped: the answer broke off"),
     "worker_lost": gettext_lazy("dropped: the worker was lost"),
+    "unit_broken": gettext_lazy("dropped: a step before it failed"),
+    "unit_unfinished": gettext_lazy("held back: the step before it took too long"),
 }
 DENIED = {
     "run_not_running": gettext_lazy("The run was not running any more."),
@@ -116,8 +119,15 @@ def span(length: timedelta) -> str:
     if whole < 60:
         return _("%(n)s s") % {"n": whole}
     if whole < 3600:
-        return _("%(min)s min %(s)s s") % {"min": whole // 60, "s": whole % 60}
-    return _("%(h)s h %(min)s min") % {"h": whole // 3600, "min": whole % 3600 // 60}
+        words = _("%(min)s min %(s)s s") if whole % 60 else _("%(min)s min")
+        return words % {"min": whole // 60, "s": whole % 60}
+    words = _("%(h)s h %(min)s min") if whole % 3600 >= 60 else _("%(h)s h")
+    return words % {"h": whole // 3600, "min": whole % 3600 // 60}
+
+
+def money(amount: Decimal) -> str:
+    """US dollars; tiny amounts with as many digits as they need."""
+    return f"${amount:.2f}" if not amount or amount >= Decimal("0.01") else f"${amount:.4f}"
 
 
 def name_of(user: Any) -> str:
@@ -159,6 +169,8 @@ def call_pill(call: ToolCall) -> Pill:
         label = str(state.label)
     if call.state == "in_flight" and call.tier == Tier.IRREVERSIBLE:
         label = _("leaving now")
+    if call.next_attempt_at and state.group == WAITING:
+        label = _("tries again")
     if call.state == "landed":
         label = _("done %(time)s") % {"time": clock(call.ended_at)}
     return _pill(state, sentence(label))

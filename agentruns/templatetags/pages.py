@@ -16,6 +16,7 @@ from agentruns.page import words
 from agentruns.page.actions import Action
 from agentruns.page.moments import stop_moment
 from agentruns.page.readable import Field
+from agentruns.page.run import Group
 
 register = template.Library()
 register.filter("clock", words.clock)
@@ -92,9 +93,10 @@ def posts(name: str, *args: Any) -> SafeString:
 
 
 @register.simple_tag
-def group_words(name: str, run: Run, stop: StopRequest | None) -> str:
+def group_words(group: Group, stop: StopRequest | None) -> str:
     """What stands beside a group's title."""
-    was_stopped = stop_moment(stop) is not None
+    is_held = any(action.call.state == "frozen" for action in group.actions)
+    is_over = stop_moment(stop) is not None and not is_held
     said: dict[str, Any] = {
         "in_doubt": _("nobody knows yet; a person or a look-up has to say"),
         "in_flight": _("under way; it will still report"),
@@ -103,6 +105,6 @@ def group_words(name: str, run: Run, stop: StopRequest | None) -> str:
         "never_started": _("nothing of this was sent"),
         "waiting": _("nothing of this has been sent"),
     }
-    if name == "never_started" and was_stopped:
+    if group.name == "never_started" and is_over:
         return _("nothing of this was sent, and it will not be")
-    return str(said[name])
+    return str(said[group.name])

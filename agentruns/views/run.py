@@ -1,4 +1,7 @@
-"""One run: its page, Stop, decisions, answers, undo. Everything works without JavaScript."""
+"""One run: its page, Stop and pause, decisions, answers, undo, and going on after a stop.
+
+Everything works without JavaScript.
+"""
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -10,9 +13,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from agentruns import rights
 from agentruns.errors import NotFound
+from agentruns.forms import limits_typed
 from agentruns.models import Run, ToolCall
 from agentruns.page.preview import preview_of
 from agentruns.page.run import TOP, build, find, sections
+from agentruns.protocol.budget import raise_budget
+from agentruns.protocol.pause import PAUSED, pause_run, unpause_run
+from agentruns.protocol.resume import VOID, resume_run
 from agentruns.protocol.stop import request_stop
 from compensation.saga import request_undo
 from review.services import answer_doubt, decide, look_up_again
@@ -38,10 +45,48 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
 @require_POST
 def stop(request: HttpRequest, run_id: str) -> HttpResponse:
     """Stop it. Pressed twice, late or at once with others: the page tells the one truth."""
-    run = _seen(request, run_id)
-    rights.require(request.user, run, allowed=rights.may_stop(request.user, run))
+    run = _steered(request, run_id)
     signal = "user" if run.owner_id == request.user.pk else "admin"
     request_stop(run.pk, by=request.user, signal=signal)
+    return _back(run.pk)
+
+
+@login_required
+@require_POST
+def pause(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Let nothing new start. Too late, the page tells how it ended."""
+    run = _steered(request, run_id)
+    if run.is_active:
+        pause_run(run.pk, by=request.user)
+    return _back(run.pk)
+
+
+@login_required
+@require_POST
+def unpause(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Let a paused run go on. Pressed twice, it goes on once."""
+    run = _steered(request, run_id)
+    if run.suspended_reason == PAUSED:
+        unpause_run(run.pk, by=request.user)
+    return _back(run.pk)
+
+
+@login_required
+@require_POST
+def resume(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Let a stopped run go on, with what was held back or without it. Pressed twice: once."""
+    run = _steered(request, run_id)
+    if not run.is_active:
+        resume_run(run.pk, by=request.user, frozen=request.POST.get("frozen", VOID))
+    return _back(run.pk)
+
+
+@login_required
+@require_POST
+def budget(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Raise the limits that the form names."""
+    run = _steered(request, run_id)
+    raise_budget(run.pk, by=request.user, **limits_typed(request.POST))
     return _back(run.pk)
 
 
@@ -91,6 +136,13 @@ def undo(request: HttpRequest, run_id: str) -> HttpResponse:
         return _back(run.pk, "undo-progress")
     preview = preview_of(run, request.GET.getlist("call"))
     return render(request, "agentruns/undo.html", {"run": run, "preview": preview})
+
+
+def _steered(request: HttpRequest, run_id: str) -> Run:
+    """The run, if this person may stop it, and so hold it and let it go on too."""
+    run = _seen(request, run_id)
+    rights.require(request.user, run, allowed=rights.may_stop(request.user, run))
+    return run
 
 
 def _seen(request: HttpRequest, run_id: str) -> Run:

@@ -66,6 +66,7 @@ export function keepingFocus(work) {
   const place = active?.closest("[tabindex='-1'][id]:not(main)")?.id;
   work();
   if (!active || active === document.body || active.isConnected) return;
-  const heir = document.getElementById(place) ?? document.querySelector("[data-landing]");
+  const heir = document.getElementById(place) ?? document.querySelector("[data-landing]")
+    ?? document.getElementById("run-head");
   heir?.focus({ preventScroll: Boolean(place) });
 }

@@ -1,0 +1,59 @@
+"""A call with many effects, one by one: which of them are out there, and which are not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from agentruns.models import CallItem, Run, ToolCall
+from tools import registry
+from tools.errors import BadArguments
+
+OF_ITEMS = frozenset({"items", "of"})  # what a receipt says of its items, which are shown apart
+
+
+@dataclass(frozen=True)
+class Item:
+    """One effect of a call; `at` is when it was known to be out, None if it is not."""
+
+    name: str
+    at: datetime | None
+
+
+def items_by_call(run: Run, calls: Sequence[ToolCall]) -> dict[str, list[CallItem]]:
+    """The receipts of each call that has any. No query for a run without such tools."""
+    tools = {call.tool: registry.get(call.tool) for call in calls}
+    if not any(tool and tool.has_items for tool in tools.values()):
+        return {}
+    found: dict[str, list[CallItem]] = {}
+    for item in CallItem.objects.filter(call__run=run).order_by("position"):
+        found.setdefault(item.call_id, []).append(item)
+    return found
+
+
+def items_of(call: ToolCall, landed: Sequence[CallItem]) -> list[Item]:
+    """Every item that was asked for, in order; empty for a call that never began, or has none."""
+    if call.gate_passed_at is None:
+        return []
+    at = {item.key: item.at for item in landed}
+    keys = list(dict.fromkeys([*_asked_for(call), *at]))
+    return [Item(key, at.get(key)) for key in keys]
+
+
+def count_items(items: Sequence[Item]) -> str:
+    """“17 of 40 done”."""
+    if not items:
+        return ""
+    words = {"n": sum(item.at is not None for item in items), "all": len(items)}
+    return _("%(n)d of %(all)d done") % words
+
+
+def _asked_for(call: ToolCall) -> list[str]:
+    registered = registry.get(call.tool)
+    if registered is None or not registered.has_items:
+        return []
+    try:
+        return registered.item_keys(registered.parse(call.args))
+    except BadArguments:  # the tool has changed since
+        return []
