@@ -35,9 +35,11 @@ def driver_group(run_id: str) -> str:
     return f"driver.{run_id}"
 
 
-def ring_task(name: str, *args: Any) -> None:
-    """Once the transaction is committed, send the Celery task `name` (ids and epochs only)."""
-    transaction.on_commit(lambda: _send_task(name, args), robust=True)
+def ring_task(name: str, *args: Any, after: float = 0.0) -> None:
+    """Once the transaction is committed, send the Celery task `name` (ids and epochs only), to be
+    done `after` so many seconds at the earliest.
+    """
+    transaction.on_commit(lambda: _send_task(name, args, after), robust=True)
 
 
 def ring_watchers(run_id: str) -> None:
@@ -90,12 +92,14 @@ def _bell_connection() -> Connection:
     )
 
 
-def _send_task(name: str, args: tuple[Any, ...]) -> None:
+def _send_task(name: str, args: tuple[Any, ...], after: float) -> None:
     if pausepoints.loses_bell(name):
         return
     try:
         with producers[_bell_connection()].acquire(block=True, timeout=RING_LIMIT) as producer:
-            app.send_task(name, args=list(args), producer=producer, retry=False)
+            app.send_task(
+                name, args=list(args), countdown=after or None, producer=producer, retry=False
+            )
     except Exception as error:  # noqa: BLE001  (whatever the broker raises, the sweeper rings again)
         log.warning("doorbell.lost", task=name, error=repr(error))
 

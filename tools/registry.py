@@ -109,10 +109,10 @@ class RegisteredTool:
         if self.unit is None:
             return None
         impl: Any = self.impl
-        key = f"{self.unit.name}:{impl.unit_key(args)}"
-        # As it stands where it is short enough to be read; else a digest of it.
-        name = key if len(key) <= NAME_LENGTH else hashlib.sha256(key.encode()).hexdigest()
-        return name, self.unit.step, self.unit.of
+        key = str(impl.unit_key(args))
+        if len(self.unit.name) + len(key) >= NAME_LENGTH or not is_storable(key):
+            key = hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
+        return f"{self.unit.name}:{key}", self.unit.step, self.unit.of
 
     def item_keys(self, args: BaseModel) -> list[str]:
         """The items of a call, in order: one for each effect that it will have.
@@ -237,8 +237,10 @@ def _unit_gaps(name: str, impl: object, tier: object, unit: Unit | None) -> list
     gaps = []
     if not _has(impl, "unit_key"):
         gaps.append(f"Tool “{name}” is a step of “{unit.name}”: write unit_key(self, args) -> str.")
-    if not (unit.name and unit.of >= 2 and 1 <= unit.step <= unit.of):
-        gaps.append(f"Tool “{name}”: write unit=Unit(name, step=1…of, of=2 or more).")
+    if not (unit.name and ":" not in unit.name and len(unit.name) <= NAME_LENGTH // 2):
+        gaps.append(f"Tool “{name}”: write unit=Unit(a short name without a colon, …).")
+    if not (unit.of >= 2 and 1 <= unit.step <= unit.of):
+        gaps.append(f"Tool “{name}”: write unit=Unit(…, step=1…of, of=2 or more).")
     if tier is Tier.READ_ONLY:
         gaps.append(f"Tool “{name}” only reads: a unit is made of effects, so write no unit=.")
     if _has(impl, "item_keys"):

@@ -9,20 +9,50 @@ from django_fsm import ConcurrentTransitionMixin
 from agentruns import ids
 from agentruns.models.fsm import state_field, state_triggers, verb
 from agentruns.models.run import Run
-from agentruns.states import CALL
+from agentruns.states import CALL, READY
 from tools import registry
 from tools.errors import BadArguments
 from tools.models import TIER_LABELS
 
 # The gate, once more, where no code can go round it. It locks the run's row, so a Stop that is
-# about to commit is waited for, and one that has committed is seen.
+# about to commit is waited for, and one that has committed is seen. The one exception: a run that
+# is being stopped finishes an atomic unit whose step before has landed (protocol §9).
 GATE_FUNC = """
     PERFORM 1 FROM agentruns_run r
-      WHERE r.id = NEW.run_id AND r.status = 'running' AND r.epoch = NEW.epoch
+      WHERE r.id = NEW.run_id AND (
+        (r.status = 'running' AND r.epoch = NEW.epoch)
+        OR (r.status IN ('cancel_requested', 'draining') AND r.epoch = NEW.epoch + 1
+            AND NEW.unit <> '' AND EXISTS (
+              SELECT 1 FROM agentruns_toolcall before
+                WHERE before.run_id = NEW.run_id AND before.turn = NEW.turn
+                  AND before.unit = NEW.unit AND before.unit_step = NEW.unit_step - 1
+                  AND before.state = 'landed')))
       FOR NO KEY UPDATE;
     IF NOT FOUND THEN
       RAISE EXCEPTION 'gate: call % may not start: its run is not running in epoch %',
         NEW.id, NEW.epoch USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+"""
+
+# Effects that are out are not denied by their row: a call with items ends landed, or in doubt.
+ITEMS_FUNC = """
+    IF (NEW.state = 'landed') <> EXISTS (
+        SELECT 1 FROM agentruns_callitem item WHERE item.call_id = NEW.id) THEN
+      RAISE EXCEPTION 'items: call % may not go from % to %', NEW.id, OLD.state, NEW.state
+        USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+"""
+_NEVER_STARTED = ("voided", "frozen", "rejected", "expired", "denied", "failed")
+
+# An item is an effect: it can only be of a call that was let out, and is not open again.
+ITEM_BIRTH_FUNC = """
+    PERFORM 1 FROM agentruns_toolcall c
+      WHERE c.id = NEW.call_id AND c.gate_passed_at IS NOT NULL;
+    IF NOT FOUND THEN
+      RAISE EXCEPTION 'items: call % has not passed the gate', NEW.call_id
+        USING ERRCODE = 'check_violation';
     END IF;
     RETURN NEW;
 """
@@ -103,6 +133,7 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
     prepare = verb(CALL, "prepare")
     pass_gate = verb(CALL, "pass_gate")
     postpone = verb(CALL, "postpone")
+    conclude = verb(CALL, "conclude")
     land = verb(CALL, "land")
     fail = verb(CALL, "fail")
     doubt = verb(CALL, "doubt")
@@ -132,6 +163,24 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
                 condition=pgtrigger.Q(old__state__df=pgtrigger.F("new__state"))
                 & pgtrigger.Q(new__state="in_flight"),
                 func=GATE_FUNC,
+            ),
+            pgtrigger.Trigger(
+                name="items",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Q(old__state__df=pgtrigger.F("new__state"))
+                & (
+                    pgtrigger.Q(new__state__in=_NEVER_STARTED)
+                    | (pgtrigger.Q(new__state="landed") & pgtrigger.Q(old__state__in=READY))
+                ),
+                func=ITEMS_FUNC,
+            ),
+            pgtrigger.Protect(
+                name="unit_is_kept",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.AnyChange(
+                    "turn", "unit", "unit_step", "unit_of", "is_uninterruptible"
+                ),
             ),
             pgtrigger.Protect(
                 name="contradiction_is_marked",
@@ -185,6 +234,12 @@ class CallItem(models.Model):
             models.UniqueConstraint(fields=["call", "position"], name="one_item_per_position"),
         ]
         triggers = [
+            pgtrigger.Trigger(
+                name="item_birth",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert,
+                func=ITEM_BIRTH_FUNC,
+            ),
             pgtrigger.Protect(name="item_is_kept", operation=pgtrigger.Update | pgtrigger.Delete),
         ]
 

@@ -10,11 +10,10 @@ from django.db.models import Q
 from agentruns import doorbell
 from agentruns.models import Output, Run, ToolCall
 from agentruns.protocol.ledger import EXECUTOR, clock, move_run
-from agentruns.states import CALL
+from agentruns.states import CALL, READY
 from tools.contract import Tier
 
 OPEN_STATES = [s for s in CALL.states if s not in CALL.terminal]
-READY = ("approved", "prepared")
 HELD = ("paused", "budget")  # suspended by a decision, which only another one takes back
 
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from agentruns import pausepoints
 from agentruns.errors import BadInput, WrongState
 from agentruns.models import ToolCall
+from agentruns.protocol import items
 from agentruns.protocol.ledger import SWEEPER, clock, lock_call, person, record, save
 from agentruns.protocol.outcome import doubt, fail, land
 from tools.contract import LookupResult, NotLanded, Receipt
@@ -38,6 +39,7 @@ def record_lookup(call_id: str, found: LookupResult) -> None:
     """What the outside system said: a receipt, that there is nothing, or nothing to go by."""
     with transaction.atomic(durable=True):
         run, call = lock_call(call_id)
+        found = items.understood(call, found)
         record(run, "call.looked_up", actor=SWEEPER, call=call, found=type(found).__name__)
         if isinstance(found, Receipt):
             land(run, call, found, actor=SWEEPER, by="lookup")
@@ -71,11 +73,17 @@ def answer(call_id: str, *, by: Any, answer: str, evidence: str) -> None:
 
 
 def expire_call(call_id: str) -> bool:
-    """A call in flight without a report at its deadline is in doubt."""
+    """A call in flight without a report at its deadline is in doubt.
+
+    The drain deadline is one too, but not for what Stop waits for: a call that cannot be
+    interrupted, or a step of an atomic unit.
+    """
     with transaction.atomic(durable=True):
         run, call = lock_call(call_id)
         now = clock().now
-        deadlines = [d for d in (call.deadline_at, run.drain_deadline) if d is not None]
+        is_awaited = call.is_uninterruptible or call.unit != ""
+        drain_deadline = None if is_awaited else run.drain_deadline
+        deadlines = [d for d in (call.deadline_at, drain_deadline) if d is not None]
         if call.state != "in_flight" or not deadlines or min(deadlines) > now:
             return False
         doubt(run, call, "no_report", "", actor=SWEEPER)

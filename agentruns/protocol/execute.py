@@ -14,9 +14,26 @@ from agentruns import pausepoints
 from agentruns.models import ToolCall
 from agentruns.protocol.doubt import begin_lookup, record_lookup
 from agentruns.protocol.gate import Claim, claim_call, keep_draft, pass_gate
-from agentruns.protocol.outcome import record_doubt, record_failed, record_landed
+from agentruns.protocol.items import CallItems
+from agentruns.protocol.outcome import (
+    record_doubt,
+    record_failed,
+    record_landed,
+    record_no_effect,
+    record_paused,
+)
+from agentruns.states import READY
 from tools import registry
-from tools.contract import Context, Draft, LookupResult, Receipt, Unknown
+from tools.contract import (
+    Context,
+    Draft,
+    ItemLog,
+    LookupResult,
+    PauseSignal,
+    Receipt,
+    StopSignal,
+    Unknown,
+)
 from tools.errors import NoEffect, ToolError
 from tools.registry import RegisteredTool
 
@@ -36,10 +53,14 @@ def execute_call(call_id: str, *, epoch: int) -> None:
     if registered is None:
         pass_gate(claim)  # which refuses, on record: this process does not know the tool
         return
-    ctx = context_of(call)
+    ctx = context_of(call, CallItems(call.pk, claim.token))
     try:
         args = registered.parse(call.args)
+        registered.item_keys(args)
         draft = _prepared(registered, ctx, args, call)
+    except NoEffect as error:
+        record_no_effect(claim, error)
+        return
     except Exception as error:  # noqa: BLE001  (prepare has no effect, whatever went wrong in it)
         record_failed(claim, _code(error), _sentence(error))
         return
@@ -49,7 +70,7 @@ def execute_call(call_id: str, *, epoch: int) -> None:
         asked_at = pausepoints.clock()
         if pass_gate(claim) and _is_in_time(claim, asked_at):
             _commit(registered, ctx, args, draft, claim, call)
-        elif draft is not None:
+        elif draft is not None and not _may_still_go(call):
             drop_draft(call, draft)
 
 
@@ -69,8 +90,10 @@ def look_up_call(call_id: str) -> None:
     record_lookup(call_id, found)
 
 
-def context_of(call: ToolCall) -> Context:
-    """What a tool is told about the call: its key, its run, who it acts for, its time limit."""
+def context_of(call: ToolCall, items: ItemLog | None = None) -> Context:
+    """What a tool is told about the call: its key, its run, who it acts for, its time limit, and
+    which of its items are out.
+    """
     owner = call.run.owner
     registered = registry.get(call.tool)
     return Context(
@@ -79,6 +102,7 @@ def context_of(call: ToolCall) -> Context:
         call_id=call.pk,
         actor=owner.get_full_name() or owner.get_username(),
         timeout=registered.timeout if registered else 10.0,
+        items=items or CallItems(call.pk),
     )
 
 
@@ -102,6 +126,11 @@ def _prepared(registered: RegisteredTool, ctx: Context, args: Any, call: ToolCal
     impl: Any = registered.impl
     drafted: Draft | None = impl.prepare(ctx, args)
     return drafted
+
+
+def _may_still_go(call: ToolCall) -> bool:
+    """Whether the call that did not pass waits, or is another executor's, with the same draft."""
+    return ToolCall.objects.filter(pk=call.pk, state__in=(*READY, "in_flight")).exists()
 
 
 def _is_in_time(claim: Claim, asked_at: float) -> bool:
@@ -128,7 +157,13 @@ def _commit(
         receipt: Receipt = registered.impl.commit(ctx, args, draft)
     except NoEffect as error:
         pausepoints.reach(call.run_id, f"call:{call.number}:sent")
-        record_failed(claim, error.code, str(error))
+        if error.is_passing and draft is not None:
+            drop_draft(call, draft)  # while the call is still ours: the next attempt makes its own
+        record_no_effect(claim, error)
+    except StopSignal:
+        record_failed(claim, "stopped", "")
+    except PauseSignal:
+        record_paused(claim)
     except Exception as error:  # noqa: BLE001  (anything else: nobody knows whether it happened)
         pausepoints.reach(call.run_id, f"call:{call.number}:sent")
         record_doubt(claim, _sentence(error))

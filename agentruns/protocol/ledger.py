@@ -3,7 +3,7 @@
 Guarantees that no state changes without its event, and no event without its change (protocol §2).
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import connection, models
@@ -18,6 +18,8 @@ AGENT = "agent"
 DRIVER = "driver"
 EXECUTOR = "executor"
 SWEEPER = "sweeper"
+
+REPORT_GRACE = timedelta(seconds=2)  # for a call that used its whole time to say so
 
 
 def person(user: Any) -> str:
@@ -37,6 +39,11 @@ def clock() -> Clock:
     with connection.cursor() as cursor:
         cursor.execute("SELECT transaction_timestamp(), clock_timestamp()")
         return Clock(*cursor.fetchone())
+
+
+def report_by(now: datetime, timeout: float) -> datetime:
+    """When a call that may take `timeout` seconds from now is in doubt, if it has not reported."""
+    return now + timedelta(seconds=timeout) + REPORT_GRACE
 
 
 def lock_run(run_id: str) -> Run:

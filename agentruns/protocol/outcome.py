@@ -1,25 +1,44 @@
 """Outcomes: what became of a call that passed the gate (protocol §4, §8).
 
 Guarantees that an outcome is recorded however late it comes and whatever the epoch, keyed by the
-claim; that `failed` means known to have had no effect; and that truth wins over an answer.
+claim; that `failed` means known to have had no effect; that what is tried again has passing
+trouble, a bounded number of attempts, and its way through the gate each time; and that truth
+wins over an answer.
 """
 
 from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.db import transaction
 
-from agentruns import pausepoints
+from agentruns import doorbell, pausepoints
 from agentruns.models import Run, ToolCall
+from agentruns.protocol import items, units
 from agentruns.protocol.advance import advance
 from agentruns.protocol.drain import settle
 from agentruns.protocol.gate import Claim
-from agentruns.protocol.ledger import EXECUTOR, clock, lock_call, move_call, record
+from agentruns.protocol.ledger import EXECUTOR, clock, lock_call, move_call, record, save
+from agentruns.states import READY
 from tools import registry
 from tools.contract import Receipt, Tier
+from tools.errors import NoEffect
 
 FIRST_LOOKUP_AFTER = timedelta(seconds=1)
+ATTEMPT_LIMIT = 4
+LONGEST_PAUSE = 60.0  # seconds between two attempts
+
+# An attempt that is over, and had no effect, leaves nothing behind: neither its claim, nor its
+# time, nor the consent that it used. (Where that ran out meanwhile, the gate will say so.)
+NOT_ATTEMPTED: dict[str, Any] = {
+    "claim_token": "",
+    "claim_expires_at": None,
+    "gate_passed_at": None,
+    "deadline_at": None,
+    "consent_used_at": None,
+    "draft": None,
+}
 
 log = structlog.get_logger(__name__)
 
@@ -34,12 +53,38 @@ def record_landed(claim: Claim, receipt: Receipt, **measured: float) -> None:
 
 
 def record_failed(claim: Claim, code: str, detail: str) -> None:
-    """It is known that nothing happened. Before the gate or after it."""
+    """It is known that nothing (more) happened. Before the gate or after it."""
     with transaction.atomic(durable=True):
         run, call = lock_call(claim.call_id)
         if call.claim_token == claim.token:
             fail(run, call, code, detail, actor=EXECUTOR)
     pausepoints.reach(run.pk, f"call:{call.number}:failed")
+
+
+def record_no_effect(claim: Claim, error: NoEffect) -> None:
+    """The same, as a tool says it: passing trouble is tried again in a while."""
+    if not error.is_passing:
+        record_failed(claim, error.code, str(error))
+        return
+    with transaction.atomic(durable=True):
+        run, call = lock_call(claim.call_id)
+        if call.claim_token == claim.token:
+            try_again(run, call, error.code, str(error), retry_after=error.retry_after)
+    pausepoints.reach(run.pk, f"call:{call.number}:postponed")
+
+
+def record_paused(claim: Claim) -> None:
+    """It stopped between two items because its run is held: it goes on when the run does."""
+    with transaction.atomic(durable=True):
+        run, call = lock_call(claim.call_id)
+        if call.claim_token == claim.token and call.state == "in_flight":
+            if _may_still_act(run, call):
+                data = {"reason": run.suspended_reason}
+                move_call(run, call, "postpone", actor=EXECUTOR, data=data, **NOT_ATTEMPTED)
+                go_on(run)  # it may have been let go meanwhile
+            else:
+                fail(run, call, "stopped", "", actor=EXECUTOR)
+    pausepoints.reach(run.pk, f"call:{call.number}:postponed")
 
 
 def record_doubt(claim: Claim, detail: str) -> None:
@@ -53,6 +98,8 @@ def record_doubt(claim: Claim, detail: str) -> None:
 
 def land(run: Run, call: ToolCall, receipt: Receipt, *, actor: str, **data: Any) -> None:
     """Under the run's lock: landed, from wherever the call was."""
+    receipt = items.completed(run, call, receipt, actor=actor)
+    data |= items.progress(call)
     fields: dict[str, Any] = {"receipt": receipt.data, "response": receipt.response}
     # Why it was in doubt, or thought not to have happened, is said no more; the ledger keeps it.
     fields |= {"ended_at": clock().now, "reason": "", "detail": "", "next_lookup_at": None}
@@ -71,22 +118,58 @@ def land(run: Run, call: ToolCall, receipt: Receipt, *, actor: str, **data: Any)
 
 
 def fail(run: Run, call: ToolCall, code: str, detail: str, *, actor: str) -> None:
-    """Under the run's lock: known to have had no effect."""
-    if call.state not in ("approved", "prepared", "in_flight", "in_doubt"):
+    """Under the run's lock: known to have had no effect, or no more than its items on record."""
+    if call.state not in (*READY, "in_flight", "in_doubt"):
         record(run, "outcome.repeated", actor=actor, call=call, state=call.state)
         return
-    move_call(
+    if call.state not in READY and items.has_any(call):
+        land(run, call, items.in_part(call, detail or code), actor=actor, why=code)
+        return
+    items.end(
         run,
         call,
         "fail",
         actor=actor,
-        data={"reason": code},
         reason=code,
+        data={"reason": code},
         detail=detail[:2000],
         ended_at=clock().now,
         next_lookup_at=None,
+        next_attempt_at=None,
     )
+    units.break_up(run, call)
     go_on(run)
+
+
+def try_again(
+    run: Run, call: ToolCall, code: str, detail: str, *, retry_after: float | None
+) -> None:
+    """Under the run's lock: passing trouble without an effect. Fails for good after ATTEMPT_LIMIT
+    attempts, and where the run may not act any more.
+    """
+    if call.state not in ("approved", "in_flight"):
+        fail(run, call, code, detail, actor=EXECUTOR)
+        return
+    attempts = call.attempts + 1
+    save(call, attempts=attempts)
+    if attempts >= ATTEMPT_LIMIT or not _may_still_act(run, call):
+        fail(run, call, code, detail, actor=EXECUTOR)
+        return
+    growing = settings.RETRY_BACKOFF * 2.0 ** (attempts - 1)
+    after = min(LONGEST_PAUSE, growing if retry_after is None else max(0.0, retry_after))
+    due = clock().now + timedelta(seconds=after)
+    move_call(
+        run,
+        call,
+        "postpone",
+        actor=EXECUTOR,
+        data={"reason": code, "attempts": attempts, "next_attempt_at": due.isoformat()},
+        reason=code,
+        detail=detail[:2000],
+        next_attempt_at=due,
+        **NOT_ATTEMPTED,
+    )
+    doorbell.ring_task("agentruns.tasks.act", call.pk, call.epoch, after=after)
 
 
 def doubt(run: Run, call: ToolCall, code: str, detail: str, *, actor: str) -> None:
@@ -114,6 +197,10 @@ def go_on(run: Run) -> None:
     """After an outcome: a stopped run settles, a living one advances."""
     settle(run)
     advance(run)
+
+
+def _may_still_act(run: Run, call: ToolCall) -> bool:
+    return (run.is_active and run.epoch == call.epoch) or units.may_finish(run, call)
 
 
 def _first_lookup(call: ToolCall, now: datetime) -> datetime | None:

@@ -15,7 +15,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from agentruns import doorbell, pausepoints
 from agentruns.models import LedgerEvent, Run, ToolCall
-from agentruns.protocol.advance import READY, advance
+from agentruns.protocol.advance import advance
 from agentruns.protocol.budget import enforce_budget, out_of_time
 from agentruns.protocol.consent import expire_consent
 from agentruns.protocol.doubt import expire_call
@@ -23,7 +23,7 @@ from agentruns.protocol.drain import begin_drain
 from agentruns.protocol.lease import take_away_lease
 from agentruns.protocol.ledger import clock, lock_run_if_free
 from agentruns.protocol.stop import request_stop
-from agentruns.states import ACTIVE_RUN
+from agentruns.states import ACTIVE_RUN, READY
 
 BATCH = 200
 QUIET = timedelta(seconds=2)  # a doorbell has had its time

@@ -1,0 +1,175 @@
+"""Items: a call with several effects leaves a receipt for each (protocol §9).
+
+Guarantees that an item is on record before the next one begins; that after a stop or a pause no
+further item begins; and that a call some of whose items are out is never called failed, dropped
+or denied: it ends landed, with what it has.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from agentruns import pausepoints
+from agentruns.models import CallItem, Run, ToolCall
+from agentruns.protocol.ledger import (
+    EXECUTOR,
+    clock,
+    lock_call,
+    move_call,
+    record,
+    report_by,
+    save,
+)
+from tools import registry
+from tools.contract import (
+    Data,
+    LookupResult,
+    NotLanded,
+    PauseSignal,
+    Receipt,
+    StopSignal,
+    Unknown,
+)
+from tools.errors import ToolError
+
+NAMED = 20  # of the items that were not done, to the model
+
+
+@dataclass(frozen=True)
+class CallItems:
+    """The item log of one attempt (a tools.contract.ItemLog)."""
+
+    call_id: str
+    token: str = ""
+
+    def done(self) -> dict[str, Data]:
+        return receipts_of(self.call_id)
+
+    def land(self, key: str, receipt: Data) -> None:
+        """Keep the receipt, whatever has become of the run; then tell whether to go on."""
+        with transaction.atomic(durable=True):
+            run, call = lock_call(self.call_id)
+            keys = keys_of(call)
+            keep(run, call, {key: receipt}, actor=EXECUTOR)
+            position = keys.index(key) + 1
+            is_last = position == len(keys)
+            signal = None if is_last else _signal(run, call, self.token)
+            if call.state == "in_flight" and call.claim_token == self.token:
+                save(call, deadline_at=report_by(clock().now, _timeout(call)))
+        pausepoints.reach(run.pk, f"call:{call.number}:item:{position}")
+        if signal is not None:
+            raise signal
+
+
+def keys_of(call: ToolCall) -> list[str]:
+    """What the call's tool calls its items, in order; none if it has none."""
+    registered = registry.get(call.tool)
+    if registered is None or not registered.has_items:
+        return []
+    try:
+        return registered.item_keys(registered.parse(call.args))
+    except ToolError:
+        return []
+
+
+def receipts_of(call_id: str) -> dict[str, Data]:
+    """The items that are out, in their order."""
+    return dict(CallItem.objects.filter(call=call_id).values_list("key", "receipt"))
+
+
+def keep(run: Run, call: ToolCall, receipts: dict[str, Data], *, actor: str) -> None:
+    """Under the run's lock: record items that are out, unless they are on record already.
+
+    Raises ValueError for one that the call never had.
+    """
+    keys, known = keys_of(call), receipts_of(call.pk)
+    for key in [key for key in receipts if key not in known]:
+        position = keys.index(key) + 1
+        CallItem.objects.create(
+            call=call, position=position, key=key, receipt=receipts[key], at=clock().now
+        )
+        place = {"key": key, "position": position, "of": len(keys)}
+        record(run, "call.item_landed", actor=actor, call=call, **place)
+
+
+def has_any(call: ToolCall) -> bool:
+    """Whether items of the call are out."""
+    registered = registry.get(call.tool)
+    may_have = registered is None or registered.has_items
+    return may_have and CallItem.objects.filter(call=call).exists()
+
+
+def progress(call: ToolCall) -> dict[str, int]:
+    """How many of the call's items are out, and how many were asked for; nothing without items."""
+    keys = keys_of(call)
+    return {"items": len(receipts_of(call.pk)), "of": len(keys)} if keys else {}
+
+
+def understood(call: ToolCall, found: LookupResult) -> LookupResult:
+    """What an answer to a look-up means for a call with items: none out is nothing landed, and a
+    receipt that does not say which are out decides nothing.
+    """
+    if not isinstance(found, Receipt) or not keys_of(call):
+        return found
+    brought = found.data.get("items")
+    if not isinstance(brought, dict):
+        return Unknown("it does not say which items are there")
+    return found if brought or has_any(call) else NotLanded()
+
+
+def completed(run: Run, call: ToolCall, receipt: Receipt, *, actor: str) -> Receipt:
+    """Under the run's lock: `receipt` with every item that is out; those which it brings, as an
+    answer to a look-up does, are kept before.
+    """
+    keys = keys_of(call)
+    if not keys:
+        return receipt
+    brought = receipt.data.get("items", {})
+    keep(run, call, {key: data for key, data in brought.items() if key in keys}, actor=actor)
+    return Receipt(
+        receipt.data | {"items": receipts_of(call.pk), "of": len(keys)},
+        receipt.response or in_part(call, "").response,
+    )
+
+
+def in_part(call: ToolCall, why: str) -> Receipt:
+    """The receipt of a call that goes no further than it has come. `why`: a code, or a reason."""
+    keys, done = keys_of(call), receipts_of(call.pk)
+    left = [key for key in keys if key not in done]
+    said = f"{len(done)} of {len(keys)} done{f' ({why})' if why else ''}."
+    if left:
+        more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
+        said += f" Not done: {', '.join(left[:NAMED])}{more}."
+    return Receipt({"items": done, "of": len(keys)}, said)
+
+
+def end(
+    run: Run, call: ToolCall, verb: str, *, actor: str, reason: str, data: Data, **fields: Any
+) -> None:
+    """Under the run's lock: end a call that has not started, or not started again, by `verb`;
+    if items of it are out, then as landed with those.
+    """
+    if not has_any(call):
+        move_call(run, call, verb, actor=actor, data=data, reason=reason, **fields)
+        return
+    receipt = in_part(call, reason)
+    data = data | {"why": reason} | progress(call)
+    kept = {"receipt": receipt.data, "response": receipt.response, "reason": ""}
+    move_call(run, call, "conclude", actor=actor, data=data, **(fields | kept))
+
+
+def _signal(run: Run, call: ToolCall, token: str) -> BaseException | None:
+    """What keeps the next item from beginning, if anything does."""
+    if call.state != "in_flight" or call.claim_token != token:
+        return StopSignal("its time was over")
+    if call.is_uninterruptible:
+        return None
+    if run.epoch != call.epoch or not run.is_active:
+        return StopSignal("the run was stopped")
+    return PauseSignal("the run is held") if run.status == "suspended" else None
+
+
+def _timeout(call: ToolCall) -> float:
+    registered = registry.get(call.tool)
+    return registered.timeout if registered else 0.0
