@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agentruns.models import Checkpoint, Output, Run, StopRequest, ToolCall
+from agentruns.protocol.units import in_words, unfinished
 from agentruns.states import CALL, GROUPS, NOT_YET_IN_FLIGHT, WAITING
 from tools import registry
 from tools.contract import Tier
-
 
 Groups = dict[str, list[ToolCall]]
 
@@ -112,6 +113,7 @@ def stop_answer(run: Run, stop: StopRequest) -> dict[str, Any]:
             "model": bool(run.lease_holder),
             "calls": [call["id"] for call in groups["in_flight"]],
             "until": run.drain_deadline.isoformat() if run.drain_deadline else None,
+            "after": waits_after(run),
         },
     }
     if stop.won_by == StopRequest.WonBy.COMPLETION:
@@ -123,66 +125,65 @@ def stop_answer(run: Run, stop: StopRequest) -> dict[str, Any]:
     return answer
 
 
+def waits_after(run: Run) -> list[str]:
+    """What may only be finished or not begun, and has begun: Stop takes effect after it (§9)."""
+    held = ToolCall.objects.filter(run=run, state="in_flight", is_uninterruptible=True)
+    alone = [call.in_words for call in held.filter(unit="").order_by("number")]
+    return alone + [in_words(step) for step in unfinished(run)]
+
+
 @dataclass(frozen=True)
 class Foresight:
-    """What Stop would do right now: how many leave and cannot be called back, report, drop."""
+    """What Stop would do right now: how many leave and cannot be called back, report, drop; and
+    what it would take effect `after`.
+    """
 
     leaving: int
     reporting: int
     dropped: int
     to_undo: int
+    after: tuple[str, ...] = ()
 
     def sentences(self) -> list[str]:
         """In plain words, most important first; none if Stop would meet nothing."""
-        said = []
-        if self.leaving:
-            said.append(
-                ngettext(
-                    "%(n)d action is leaving now and cannot be recalled.",
-                    "%(n)d actions are leaving now and cannot be recalled.",
-                    self.leaving,
-                )
-                % {"n": self.leaving}
-            )
-        if self.reporting:
-            said.append(
-                ngettext(
-                    "%(n)d action is under way and will still report.",
-                    "%(n)d actions are under way and will still report.",
-                    self.reporting,
-                )
-                % {"n": self.reporting}
-            )
-        if self.dropped:
-            said.append(
-                ngettext(
-                    "%(n)d drafted action will be dropped.",
-                    "%(n)d drafted actions will be dropped.",
-                    self.dropped,
-                )
-                % {"n": self.dropped}
-            )
-        if self.to_undo:
-            said.append(
-                ngettext(
-                    "%(n)d action is done and can be undone afterwards.",
-                    "%(n)d actions are done and can be undone afterwards.",
-                    self.to_undo,
-                )
-                % {"n": self.to_undo}
-            )
-        return said
+        after = _("Stop takes effect after: %(steps)s.") % {"steps": "; ".join(self.after)}
+        counted = {
+            ngettext(
+                "%(n)d action is leaving now and cannot be recalled.",
+                "%(n)d actions are leaving now and cannot be recalled.",
+                self.leaving,
+            ): self.leaving,
+            ngettext(
+                "%(n)d action is under way and will still report.",
+                "%(n)d actions are under way and will still report.",
+                self.reporting,
+            ): self.reporting,
+            ngettext(
+                "%(n)d drafted action will be dropped.",
+                "%(n)d drafted actions will be dropped.",
+                self.dropped,
+            ): self.dropped,
+            ngettext(
+                "%(n)d action is done and can be undone afterwards.",
+                "%(n)d actions are done and can be undone afterwards.",
+                self.to_undo,
+            ): self.to_undo,
+        }
+        said = [sentence % {"n": n} for sentence, n in counted.items() if n]
+        return [after, *said] if self.after else said
 
 
 def foresight(run: Run) -> Foresight:
     """Count what Stop would meet at this moment."""
     calls = list(ToolCall.objects.filter(run=run))
     flying = [call for call in calls if call.state == "in_flight"]
+    kept = {step.pk for step in unfinished(run)}
     return Foresight(
         leaving=sum(call.tier == Tier.IRREVERSIBLE for call in flying),
         reporting=sum(call.tier != Tier.IRREVERSIBLE for call in flying),
-        dropped=sum(call.state in NOT_YET_IN_FLIGHT for call in calls),
+        dropped=sum(call.state in NOT_YET_IN_FLIGHT and call.pk not in kept for call in calls),
         to_undo=sum(undo_of(call) == "possible" for call in calls),
+        after=tuple(waits_after(run)),
     )
 
 

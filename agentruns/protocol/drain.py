@@ -1,7 +1,8 @@
 """Drain: from Stop to settled, by evidence only (protocol §8).
 
-Guarantees that a run is called stopped only once its driver gave the lease back (or lost it) and
-nothing is in flight; and that it is called clean only if nothing is in doubt.
+Guarantees that a run is called stopped only once its driver gave the lease back (or lost it),
+nothing is in flight, and each atomic unit that had begun is finished or out of time; and that it
+is called clean only if nothing is in doubt.
 """
 
 from datetime import datetime, timedelta
@@ -12,7 +13,8 @@ from django.db import transaction
 
 from agentruns import pausepoints
 from agentruns.models import Run, StopRequest, ToolCall
-from agentruns.protocol.ledger import DRIVER, EXECUTOR, clock, move_run
+from agentruns.protocol import units
+from agentruns.protocol.ledger import DRIVER, EXECUTOR, SWEEPER, clock, move_run
 
 
 def drain_deadline(now: datetime) -> datetime:
@@ -31,16 +33,28 @@ def settle(run: Run) -> None:
 
     Called by whoever records the last outcome, and again for each doubt that is resolved.
     """
+    if not run.is_stopping and run.status != "stopped_dirty":
+        return
+    now = clock().now
+    is_waiting = run.is_stopping and _waits_for_units(run, now)
     open_states = set(
         ToolCall.objects.filter(run=run, state__in=("in_flight", "in_doubt")).values_list(
             "state", flat=True
         )
     )
-    now = clock().now
-    if run.status == "draining" and "in_flight" not in open_states:
+    is_idle = "in_flight" not in open_states and not is_waiting
+    if run.status == "draining" and is_idle:
         verb = "settle_dirty" if open_states else "settle_clean"
         move_run(run, verb, actor=EXECUTOR, ended_at=now, drain_deadline=None)
         StopRequest.objects.filter(run=run, epoch=run.epoch).update(settled_at=now)
         transaction.on_commit(partial(pausepoints.reach, run.pk, "drain:settled"))
     elif run.status == "stopped_dirty" and not open_states:
         move_run(run, "reconcile", actor=EXECUTOR)
+
+
+def _waits_for_units(run: Run, now: datetime) -> bool:
+    """Whether an atomic unit that had begun has time to be finished; if so, ring for its step."""
+    if run.drain_deadline is not None and run.drain_deadline <= now:
+        units.freeze_unfinished(run, now, actor=SWEEPER)
+    units.ring_next(run)
+    return bool(units.unfinished(run))

@@ -1,10 +1,12 @@
 """Stop: shut the gate in one transaction, then ring (protocol §7).
 
 Guarantees, once request_stop has returned: no call of the run or of its children passes the gate
-any more; every call that had not started is voided or frozen; the answer is the same however
+any more, but for the last steps of an atomic unit that had begun; every other call that had not
+started is voided or frozen; the answer says what Stop still waits for, and is the same however
 often it is asked for. Touches Postgres only; the doorbells after the commit may be lost.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +16,7 @@ from django.utils.translation import gettext as _
 from agentruns import doorbell, pausepoints
 from agentruns.errors import BadInput
 from agentruns.models import Grant, Run, StopRequest, ToolCall
+from agentruns.protocol import units
 from agentruns.protocol.classify import interruption
 from agentruns.protocol.drain import begin_drain, drain_deadline
 from agentruns.protocol.ledger import SWEEPER, clock, lock_tree, move_call, move_run, person, record
@@ -37,61 +40,76 @@ def request_stop(
     it started is stopped all the same. `by` is None where no person asked. Raises NotFound, or
     BadInput for a `signal`, `reason` or `pending` that is not one.
     """
-    _check(signal, reason, pending)
-    asked = {"by": by, "signal": signal, "reason": reason, "pending": pending}
+    asked = Asked(by, signal, reason, pending)
+    asked.check()
     pausepoints.reach(run_id, "stop:begin")
     with transaction.atomic(durable=True):
         began = clock().began
         run, *descendants = lock_tree(run_id)
         acting = [each for each in (run, *descendants) if each.is_active]
         for each in acting:
-            _freeze(each, began, **asked)
+            _shut_gate(each, began, asked)
         # The answer of each names those below it, as the stop has left them.
         for each in acting:
             _conclude(each)
         stop = StopRequest.objects.filter(run=run, epoch=run.epoch).first()
         if stop is None:
-            stop = _too_late(run, began, **asked)
+            stop = _too_late(run, began, asked)
     pausepoints.reach(run_id, "stop:committed")
     return stop
 
 
 def stop_newborn(run: Run, parent: Run) -> None:
     """Stop a child in the transaction that bears it, because its parent is stopped or ended."""
-    _freeze(run, clock().began, by=None, signal="dependency", reason=f"parent {parent.pk}")
+    _shut_gate(run, clock().began, Asked(None, "dependency", f"parent {parent.pk}"))
     _conclude(run)
 
 
-def _check(signal: str, reason: str, pending: str) -> None:
-    if signal not in SIGNALS:
-        raise BadInput(_("Unknown source of a stop: %(signal)s") % {"signal": signal})
-    if pending not in StopRequest.Pending.values:
-        raise BadInput(_("“pending” is either discard or freeze."), field="pending")
-    if len(reason) > 500 or "\x00" in reason:
-        raise BadInput(_("The reason may have at most 500 characters."), field="reason")
+@dataclass(frozen=True)
+class Asked:
+    """Who asks for a stop (None: no person), from where, why, and what of what has not started."""
+
+    by: Any
+    signal: str
+    reason: str
+    pending: str = StopRequest.Pending.DISCARD
+
+    @property
+    def actor(self) -> str:
+        return person(self.by) if self.by else SWEEPER
+
+    def check(self) -> None:
+        """Raise BadInput for what cannot be kept."""
+        if self.signal not in SIGNALS:
+            sentence = _("Unknown source of a stop: %(signal)s") % {"signal": self.signal}
+            raise BadInput(sentence, field="signal")
+        if self.pending not in StopRequest.Pending.values:
+            raise BadInput(_("“pending” is either discard or freeze."), field="pending")
+        if len(self.reason) > 500 or "\x00" in self.reason:
+            raise BadInput(_("The reason may have at most 500 characters."), field="reason")
+
+    def as_fields(self) -> dict[str, Any]:
+        """The columns of a StopRequest that it fills."""
+        return {
+            "requested_by": self.by,
+            "signal": self.signal,
+            "reason": self.reason,
+            "pending": self.pending,
+        }
 
 
-def _freeze(
-    run: Run,
-    began: datetime,
-    *,
-    by: Any,
-    signal: str,
-    reason: str,
-    pending: str = StopRequest.Pending.DISCARD,
-) -> None:
-    """Status, epoch, grant and waiting calls: everything that shuts the gate for one run."""
-    actor = person(by) if by else SWEEPER
+def _shut_gate(run: Run, began: datetime, asked: Asked) -> None:
+    """Status, epoch, grant and waiting calls, for one run; then drain, as far as that goes now."""
     now = clock().now
     interrupted = interruption(run)
     move_run(
         run,
         "request_cancel",
-        actor=actor,
+        actor=asked.actor,
         data={
-            "signal": signal,
-            "reason": reason,
-            "pending": pending,
+            "signal": asked.signal,
+            "reason": asked.reason,
+            "pending": asked.pending,
             "interrupted": interrupted,
             "epoch": run.epoch + 1,
         },
@@ -100,24 +118,29 @@ def _freeze(
         suspended_reason="",
     )
     Grant.objects.filter(run=run, revoked_at=None).update(revoked_at=now)
-    verb = "freeze" if pending == StopRequest.Pending.FREEZE else "void"
-    for call in ToolCall.objects.filter(run=run, state__in=NOT_YET_IN_FLIGHT):
-        data = {"was": call.state}
-        reason_code = "approval_withdrawn" if call.state == "awaiting_approval" else "stopped"
-        move_call(run, call, verb, actor=actor, data=data, reason=reason_code, ended_at=now)
+    _put_away(run, now, asked)
     StopRequest.objects.create(
         run=run,
         epoch=run.epoch,
-        signal=signal,
-        requested_by=by,
-        reason=reason,
-        pending=pending,
         interrupted=interrupted,
         requested_at=began,
         no_new_effect_at=clock().now,
+        **asked.as_fields(),
     )
     begin_drain(run)
     doorbell.ring_driver(run.pk)
+
+
+def _put_away(run: Run, now: datetime, asked: Asked) -> None:
+    """Void or freeze every call that has not started, but for those that finish a unit."""
+    verb = "freeze" if asked.pending == StopRequest.Pending.FREEZE else "void"
+    begun = units.begun_units(run)
+    for call in ToolCall.objects.filter(run=run, state__in=NOT_YET_IN_FLIGHT):
+        if units.is_finishing(call, begun):
+            continue
+        reason = "approval_withdrawn" if call.state == "awaiting_approval" else "stopped"
+        data = {"was": call.state}
+        move_call(run, call, verb, actor=asked.actor, data=data, reason=reason, ended_at=now)
 
 
 def _conclude(run: Run) -> StopRequest:
@@ -128,21 +151,16 @@ def _conclude(run: Run) -> StopRequest:
     return stop
 
 
-def _too_late(
-    run: Run, began: datetime, *, by: Any, signal: str, reason: str, pending: str
-) -> StopRequest:
+def _too_late(run: Run, began: datetime, asked: Asked) -> StopRequest:
     """The run had ended before: record that it was asked, and that completion won."""
     StopRequest.objects.create(
         run=run,
         epoch=run.epoch,
-        signal=signal,
-        requested_by=by,
-        reason=reason,
-        pending=pending,
         won_by=StopRequest.WonBy.COMPLETION,
         requested_at=began,
         no_new_effect_at=run.ended_at or began,
         settled_at=run.ended_at,
+        **asked.as_fields(),
     )
-    record(run, "stop.too_late", actor=person(by) if by else SWEEPER, ended_as=run.status)
+    record(run, "stop.too_late", actor=asked.actor, ended_as=run.status)
     return _conclude(run)

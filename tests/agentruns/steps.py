@@ -14,10 +14,14 @@ from agentruns.protocol.execute import execute_call, look_up_call
 from agentruns.protocol.gate import Claim, claim_call
 from agentruns.protocol.lease import Fragment, Lease, give_back_lease, take_lease
 from agentruns.protocol.ledger import lock_call
+from agentruns.protocol.outcome import record_landed
+from agentruns.protocol.pause import pause_run, unpause_run
+from agentruns.protocol.resume import resume_run
 from agentruns.protocol.start import start_run
 from agentruns.protocol.stop import request_stop
 from agentruns.protocol.sweep import ring_again, sweep
 from agentruns.protocol.turn import Proposal, finish_turn, propose_call
+from tools.contract import Receipt
 
 TEXT = Fragment("I will do that. Then I am done.", tokens_in=40, tokens_out=9)
 
@@ -70,6 +74,10 @@ class Steps:
         assert claim is not None
         return claim
 
+    def land(self, claim: Claim) -> None:
+        """What the executor records when the outside has said yes."""
+        record_landed(claim, Receipt({}, "Done."))
+
     def approve(self, call: ToolCall, *, by: User | None = None, digest: str = "") -> ToolCall:
         with transaction.atomic(durable=True):
             run, locked = lock_call(call.pk)
@@ -84,6 +92,15 @@ class Steps:
 
     def stop(self, run: Run, **more: Any) -> StopRequest:
         return request_stop(run.pk, by=self.owner, **more)
+
+    def pause(self, run: Run, **more: Any) -> Run:
+        return pause_run(run.pk, by=self.owner, **more)
+
+    def unpause(self, run: Run) -> Run:
+        return unpause_run(run.pk, by=self.owner)
+
+    def resume(self, run: Run, **more: Any) -> Run:
+        return resume_run(run.pk, by=self.owner, **more)
 
     def give_back(self, lease: Lease) -> bool:
         return give_back_lease(lease, TEXT)
@@ -122,7 +139,7 @@ def events(run: Run, kind: str) -> list[LedgerEvent]:
 
 
 TIMES: dict[type[Any], tuple[str, ...]] = {
-    Run: ("lease_expires_at", "drain_deadline"),
+    Run: ("started_at", "lease_expires_at", "drain_deadline"),
     ToolCall: ("claim_expires_at", "deadline_at", "consent_expires_at", "next_lookup_at"),
 }
 

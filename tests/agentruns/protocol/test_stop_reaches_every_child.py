@@ -2,7 +2,8 @@
 
 from agentruns.models import Run, StopRequest
 from agentruns.protocol.gate import pass_gate
-from tests.agentruns.steps import Steps, anew, now
+from agentruns.protocol.turn import break_turn
+from tests.agentruns.steps import TEXT, Steps, anew, now
 from tests.pausing import at_once
 
 
@@ -64,3 +65,26 @@ def test_children_that_are_born_while_their_parent_is_stopped(steps: Steps) -> N
 
     statuses = {run.status for run in Run.objects.exclude(pk=parent.pk)}
     assert statuses == {"stopped_clean"}
+
+
+def test_stop_of_a_run_that_has_ended_stops_what_it_started(steps: Steps) -> None:
+    parent = steps.start()
+    child = steps.start(parent_id=parent.pk)
+    steps.turn(parent)
+    assert now(parent).status == "completed"
+
+    stop = steps.stop(parent)
+
+    assert (stop.won_by, now(child).status) == ("completion", "stopped_clean")
+    assert stop.answer["children"] == [{"run_id": child.pk, "status": "stopped_clean"}]
+
+
+def test_what_a_run_started_stops_when_it_fails(steps: Steps) -> None:
+    parent = steps.start()
+    child = steps.start(parent_id=parent.pk)
+    break_turn(steps.think(parent), TEXT, "provider_failed", "")
+
+    steps.sweep()
+
+    assert now(child).status == "stopped_clean"
+    assert StopRequest.objects.get(run=child).signal == "dependency"
