@@ -19,7 +19,7 @@ class Terms(models.Model):
 
     `token_limit` counts tokens read and written; `cost_limit` US dollars; `call_limit` calls
     that passed the gate; `time_limit` seconds since the run was taken up, or taken up again.
-    `checkpoint_before` lists what a Checkpoint is kept before, besides each irreversible call (R13).
+    `checkpoint_before` lists what a Checkpoint is kept before, besides each irreversible call.
     """
 
     class OnLimit(models.TextChoices):
