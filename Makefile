@@ -12,7 +12,7 @@ UV := $(BIN)/uv
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help up test check fmt drill lock clean check-style check-types check-layers \
+.PHONY: help up test check fmt drill bench lock clean check-style check-types check-layers \
 	check-django check-templates check-api check-tools
 .DEFAULT_GOAL := help
 
@@ -21,6 +21,7 @@ help:
 	@echo "make test    run the tests (ARGS=\"tests/services -x\" chooses some)"
 	@echo "make check   format, lint, types, layers, migrations, templates, API description, tools"
 	@echo "make drill   stop a run at a chosen point and compare ledger and world (ARGS=\"--help\")"
+	@echo "make bench   measure a durable call and Stop (ARGS=\"--quick\", ARGS=--json)"
 	@echo "make fmt     format the code"
 	@echo "make lock    write the lock files anew from pyproject.toml"
 	@echo "make clean   remove the virtual environment and caches; data in .data stays"
@@ -34,6 +35,9 @@ test: .venv/dev.stamp
 
 drill: .venv/run.stamp
 	@exec $(MANAGE) drill $(ARGS)
+
+bench: .venv-bench/stamp
+	@exec .venv-bench/bin/python -m tests.bench $(ARGS)
 
 # `make -k check` goes on after a failure and shows them all.
 check: check-style check-types check-layers check-django check-templates check-api check-tools
@@ -69,9 +73,10 @@ fmt: .venv/dev.stamp
 lock: $(UV)
 	$(LOCK) --output-file requirements.lock
 	$(LOCK) --group dev --constraint requirements.lock --output-file requirements-dev.lock
+	$(LOCK) --group bench --constraint requirements.lock --output-file requirements-bench.lock
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache .hypothesis build
+	rm -rf .venv .venv-bench .mypy_cache .ruff_cache .import_linter_cache .hypothesis build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- Set-up: once, and again when a lock file has changed ---------------------------------------
@@ -89,6 +94,14 @@ $(PY):
 .venv/dev.stamp: requirements-dev.lock requirements.lock | $(PY)
 	@echo "Installing what agentruns and its tests need (once, about a minute) …"
 	@$(PIP) install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# Apart from the tests' environment: what the bench compares with brings plug-ins for pytest.
+.venv-bench/stamp: requirements-bench.lock | $(PY)
+	@echo "Installing what the bench needs (once, about a minute) …" >&2
+	@$(PY) -m venv --clear .venv-bench
+	@.venv-bench/bin/python -m pip --disable-pip-version-check install --quiet \
+		--require-hashes -r requirements-bench.lock
 	@touch $@
 
 $(UV): | $(PY)
