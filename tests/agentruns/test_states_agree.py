@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, connection, models, transaction
 from django.utils.timezone import now
 
-from agentruns.models import Agent, Output, Run, Thread, ToolCall
+from agentruns.models import Agent, CallItem, Output, Run, Thread, ToolCall
 from agentruns.protocol.start import start_run
-from agentruns.states import CALL, GROUPS, OUTPUT, RUN, WAITING, Machine
+from agentruns.states import CALL, GROUPS, OUTPUT, READY, RUN, WAITING, Machine
 
 MACHINES = [(RUN, Run), (CALL, ToolCall), (OUTPUT, Output)]
 NAMES = ["run", "call", "output"]
@@ -43,12 +43,21 @@ def _put(row: models.Model, column: str, value: str) -> None:
         cursor.execute(f"UPDATE {table} SET {column} = %s{extra} WHERE id = %s", [value, row.pk])
 
 
+def _have_an_item(row: models.Model) -> None:
+    """Without one, a call that has not started does not land."""
+    with pgtrigger.ignore():
+        CallItem.objects.create(call_id=row.pk, position=1, key="one", at=now())
+
+
 def _database_allows(row: models.Model, machine: Machine, source: str, target: str) -> bool:
     with pgtrigger.ignore():
         _put(row, machine.field, source)
     try:
         with transaction.atomic():
+            if (machine, target) == (CALL, "landed") and source in READY:
+                _have_an_item(row)
             _put(row, machine.field, target)
+            transaction.set_rollback(True)
     except DatabaseError:
         return False
     return True

@@ -100,6 +100,7 @@ class GitOpenDraft:
             raise NoEffect(
                 "not_prepared",
                 _("The change could not be prepared on top of %(base)s.") % {"base": args.base},
+                is_passing=http.is_passing(error),
                 error=str(error),
             ) from error
         return Draft({"clone": str(clone), "commit": commit})

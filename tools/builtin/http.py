@@ -1,6 +1,8 @@
 """HTTP for tools: tells what is known not to have happened from what nobody knows."""
 
 import os
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,9 +21,9 @@ _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
     """Send one request; the answer is 2xx, or 4xx listed in `expect`.
 
-    Raises NoEffect where it is known that nothing happened: never sent, or refused (3xx, 4xx).
-    Anything else (5xx, no answer in time, a dropped connection) comes out as httpx2.HTTPError,
-    and means that nobody knows.
+    Raises NoEffect where it is known that nothing happened: never sent, refused (3xx, 4xx), or
+    put off (429; 503 that says when to come again). Anything else (5xx, no answer in time, a
+    dropped connection) comes out as httpx2.HTTPError, and means that nobody knows.
     """
     expect = options.pop("expect", ())
     try:
@@ -30,9 +32,19 @@ def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response
         raise NoEffect(
             "unreachable",
             _("%(host)s could not be reached, so nothing was sent.") % {"host": _host(url)},
+            is_passing=not isinstance(error, httpx2.UnsupportedProtocol),
             error=str(error),
         ) from error
     status = response.status_code
+    retry_after = _retry_after(response)
+    if status == 429 or (status == 503 and retry_after is not None):
+        raise NoEffect(
+            "busy",
+            _("%(host)s has too much to do (%(status)s).") % {"host": _host(url), "status": status},
+            is_passing=True,
+            retry_after=retry_after,
+            status=status,
+        )
     # 408: the other side gave up waiting for our request, which may have been half read.
     if 300 <= status < 500 and status != 408 and status not in expect:
         raise NoEffect(
@@ -52,9 +64,31 @@ def request(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Respo
     return client.request(method, url, timeout=ctx.timeout, **options)
 
 
+def is_passing(error: Exception) -> bool:
+    """Whether a request that only asked may be answered in a while: nobody listened, no answer
+    in time, or trouble over there.
+    """
+    if isinstance(error, httpx2.HTTPStatusError):
+        return error.response.status_code >= 500 or error.response.status_code == 429
+    return isinstance(error, httpx2.TransportError) and not isinstance(
+        error, httpx2.UnsupportedProtocol
+    )
+
+
 def why(error: Exception) -> str:
     """A short reason for a person, from an exception of this module."""
     return f"{type(error).__name__}: {error}"
+
+
+def _retry_after(response: httpx2.Response) -> float | None:
+    """When to come again, in seconds, if the answer says so: a number, or a date."""
+    said = response.headers.get("Retry-After", "")
+    if said.isascii() and said.isdigit():
+        return float(said)
+    try:
+        return (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()
+    except (ValueError, TypeError):  # no date, or one without a zone
+        return None
 
 
 @cache

@@ -156,8 +156,9 @@ class EmailSend:
 def _hand_over(ctx: Context, sender: str, to: list[str], message: bytes) -> str:
     """One SMTP session; returns the server's answer to the mail.
 
-    Nothing has happened until the DATA command was accepted: every error before is NoEffect.
-    After it only a clear rejection (5xx) is; a 4xx or no answer says nothing for certain.
+    Nothing has happened until the DATA command was accepted: every error before is NoEffect, and
+    passing unless the server says that it is for good (5xx). After it only a clear rejection
+    (5xx) is; a 4xx or no answer says nothing for certain.
     """
     server = urlsplit(settings.SMTP_URL)
     try:
@@ -166,6 +167,7 @@ def _hand_over(ctx: Context, sender: str, to: list[str], message: bytes) -> str:
         raise NoEffect(
             "unreachable",
             _("The mail server could not be reached, so nothing was sent."),
+            is_passing=getattr(error, "smtp_code", 0) < 500,
             error=str(error),
         ) from error
     try:
@@ -194,6 +196,7 @@ def _address(smtp: smtplib.SMTP, sender: str, to: list[str]) -> None:
         raise NoEffect(
             "connection_lost",
             _("The mail server hung up before the mail was sent."),
+            is_passing=True,
             error=str(error),
         ) from error
     for code, text in answers:
@@ -205,6 +208,7 @@ def _rejected(code: int, text: bytes | str) -> NoEffect:
     return NoEffect(
         "refused",
         _("The mail server refused the mail: %(answer)s") % {"answer": _decode(text)},
+        is_passing=400 <= code < 500,
         status=code,
     )
 
