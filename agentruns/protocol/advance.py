@@ -10,6 +10,7 @@ from django.db.models import Q
 from agentruns import doorbell
 from agentruns.models import Output, Run, ToolCall
 from agentruns.protocol.ledger import EXECUTOR, clock, move_run
+from agentruns.protocol.units import waits_for_mate
 from agentruns.states import CALL, READY
 from tools.contract import Tier
 
@@ -54,7 +55,7 @@ def advance(run: Run) -> None:
         _next_turn(run)
         return
     candidates = [call for call in calls if is_next(call, calls)]
-    if reason := _waits_for(candidates):
+    if reason := _waits_for(candidates, calls):
         _suspend(run, reason)
         return
     _wake(run)
@@ -63,9 +64,11 @@ def advance(run: Run) -> None:
             doorbell.ring_task("agentruns.tasks.act", call.pk, run.epoch)
 
 
-def _waits_for(candidates: list[ToolCall]) -> str:
+def _waits_for(candidates: list[ToolCall], calls: list[ToolCall]) -> str:
     """What the run waits for, if every call that could go waits for somebody."""
-    states = {call.state for call in candidates}
+    states = {
+        "awaiting_approval" if waits_for_mate(call, calls) else call.state for call in candidates
+    }
     if states <= {"in_doubt", "awaiting_approval"}:
         return "dependency" if "in_doubt" in states else "approval"
     return ""

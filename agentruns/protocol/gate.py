@@ -160,7 +160,7 @@ def _let_through(attempt: Attempt) -> None:
     run, call, now = attempt.run, attempt.call, attempt.now
     checkpoints.before_call(run, call, attempt.policy.tier, now)
     used = {"consent_used_at": now} if call.consent_digest else {}
-    finishes = {"finishes": call.unit} if attempt.finishes else {}
+    finishes = {"finishes_unit": call.unit} if attempt.finishes else {}
     move_call(
         run,
         call,

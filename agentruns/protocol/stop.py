@@ -16,10 +16,10 @@ from django.utils.translation import gettext as _
 from agentruns import doorbell, pausepoints
 from agentruns.errors import BadInput
 from agentruns.models import Grant, Run, StopRequest, ToolCall
-from agentruns.protocol import units
+from agentruns.protocol import items, units
 from agentruns.protocol.classify import interruption
 from agentruns.protocol.drain import begin_drain, drain_deadline
-from agentruns.protocol.ledger import SWEEPER, clock, lock_tree, move_call, move_run, person, record
+from agentruns.protocol.ledger import SWEEPER, clock, lock_tree, move_run, person, record
 from agentruns.queries import stop_answer
 from agentruns.states import NOT_YET_IN_FLIGHT
 
@@ -140,7 +140,7 @@ def _put_away(run: Run, now: datetime, asked: Asked) -> None:
             continue
         reason = "approval_withdrawn" if call.state == "awaiting_approval" else "stopped"
         data = {"was": call.state}
-        move_call(run, call, verb, actor=asked.actor, data=data, reason=reason, ended_at=now)
+        items.end(run, call, verb, actor=asked.actor, reason=reason, data=data, ended_at=now)
 
 
 def _conclude(run: Run) -> StopRequest:
