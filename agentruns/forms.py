@@ -12,7 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from agentruns import ids
 from agentruns.errors import BadInput
-from agentruns.models import LIMITS, Agent, Run
+from agentruns.models import LIMITS, Agent, Run, ToolCall
+from agentruns.protocol.resume import VOID
 from agentruns.protocol.start import checked_goal
 
 
@@ -61,6 +62,15 @@ class NewRunForm(forms.Form):
         data = self.cleaned_data
         parts = [str(user.pk), data["key"], data["agent"].pk, data["goal"]]
         return ids.run_id_from(hashlib.sha256("\n".join(parts).encode()).digest())
+
+
+def frozen_chosen(run: Run, chosen: str) -> str:
+    """What becomes of the calls that a stop held back: release or void. Nobody decides that by
+    leaving it out, so it raises BadInput where there are any.
+    """
+    if not chosen and ToolCall.objects.filter(run=run, state="frozen").exists():
+        raise BadInput(_("Say what becomes of the actions that were held back."), field="frozen")
+    return chosen or VOID
 
 
 def limits_typed(typed: Mapping[str, str]) -> dict[str, Any]:

@@ -1,15 +1,17 @@
 """Who may do what with a run: one place, for pages, API, sockets and services alike.
 
-| | sees | stops | decides | undoes |
-|---|---|---|---|---|
-| the owner | yes | yes | yes | yes |
-| a reviewer | yes | no | yes | no |
-| staff | yes | yes | no | yes |
-| a superuser | yes | yes | yes | yes |
-| anybody else, or anybody inactive | no | no | no | no |
+| | sees | stops | takes over | decides | undoes |
+|---|---|---|---|---|---|
+| the owner | yes | yes | yes | yes | yes |
+| a reviewer | yes | no | yes | yes | no |
+| staff | yes | yes | yes | no | yes |
+| a superuser | yes | yes | yes | yes | yes |
+| anybody else, or anybody inactive | no | no | no | no | no |
 
-*Decides* is the word on a call that needs approval, and on what became of a call in doubt.
-Rights are read anew at every question, so that a right taken away is gone at once.
+Who *stops* a run may hold it, let it go on, and raise its limits too. *Takes over* is a stop
+that keeps what has not started for the person who goes on with it. *Decides* is the word on a
+call that needs approval, and on what became of a call in doubt. Rights are read anew at every
+question, so that a right taken away is gone at once.
 """
 
 from typing import TypeAlias
@@ -42,6 +44,10 @@ def may_see(user: Person, run: Run) -> bool:
 
 def may_stop(user: Person, run: Run) -> bool:
     return _owns(user, run) or is_admin(user)
+
+
+def may_take_over(user: Person, run: Run) -> bool:
+    return may_stop(user, run) or is_reviewer(user)
 
 
 def may_decide(user: Person, run: Run) -> bool:

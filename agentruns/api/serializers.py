@@ -4,18 +4,23 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Sum
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agentruns.models import LedgerEvent, Output, Run, StopRequest
+from agentruns.models import LIMITS, Checkpoint, LedgerEvent, Output, Run, StopRequest
+from agentruns.page.stops import closing, stops_of
+from agentruns.protocol.budget import usage
+from agentruns.protocol.resume import RELEASE, VOID
 from agentruns.protocol.stop import SIGNALS
-from agentruns.queries import inventory, latest_stop, milliseconds
+from agentruns.queries import children_of, inventory, latest_stop, milliseconds
 from agentruns.states import CALL, OUTPUT, RUN, SUSPENDED_REASONS
 from tools.models import TIER_LABELS
 
 LEDGER_PAGE = 100
 LEDGER_PAGE_MAX = 500
 RUN_STATUS, CALL_STATE, OUTPUT_STATUS = RUN.choices(), CALL.choices(), OUTPUT.choices()
+STOP_SIGNAL = [(signal, signal) for signal in SIGNALS]
 UNDO = ("", "possible", "impossible", "not_needed", "undone")
 
 
@@ -39,6 +44,13 @@ class RunCreate(serializers.Serializer[Any]):
         trim_whitespace=False,
         help_text=f"What the agent should do, at most {settings.GOAL_MAX_LENGTH} characters.",
     )
+    parent = serializers.CharField(  # type: ignore[assignment]
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=40,
+        help_text="A run of yours, still at work, that starts this one. It stops with it.",
+    )
 
 
 class CancelRequest(serializers.Serializer[Any]):
@@ -49,10 +61,57 @@ class CancelRequest(serializers.Serializer[Any]):
     )
     pending = serializers.ChoiceField(
         required=False,
-        default=StopRequest.Pending.DISCARD,
         choices=StopRequest.Pending.choices,
-        help_text="What becomes of the calls that have not started.",
+        help_text="What becomes of the calls that have not started: discard, unless signal is "
+        "handoff.",
     )
+    signal = serializers.ChoiceField(
+        required=False,
+        default="api",
+        choices=[("api", "api"), ("handoff", "handoff")],
+        help_text="handoff: a person takes the run over. What has not started is frozen for them.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """A person who takes over finds everything as it was."""
+        frozen, is_handoff = StopRequest.Pending.FREEZE, attrs["signal"] == "handoff"
+        usual = frozen if is_handoff else StopRequest.Pending.DISCARD
+        pending = attrs.get("pending", usual)
+        if is_handoff and pending != frozen:
+            raise serializers.ValidationError({"pending": _("A handoff needs “freeze”.")})
+        return attrs | {"pending": pending}
+
+
+class PauseRequest(serializers.Serializer[Any]):
+    reason = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=500, help_text="Why."
+    )
+
+
+class ResumeRequest(serializers.Serializer[Any]):
+    """An empty body will do where the stop held nothing back."""
+
+    frozen = serializers.ChoiceField(
+        required=False,
+        default="",
+        choices=[(RELEASE, "they go out"), (VOID, "they are dropped")],
+        help_text="What becomes of the calls that the stop froze. One that needs an approval is "
+        "dropped in either case; the agent may ask for it again.",
+    )
+
+
+class BudgetRequest(serializers.ModelSerializer[Run]):
+    """New limits; null lifts one, and what is left out stays as it is."""
+
+    class Meta:
+        model = Run
+        fields = LIMITS
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """There has to be something to set."""
+        if not attrs:
+            raise serializers.ValidationError(_("Name a limit."))
+        return attrs
 
 
 class LedgerQuery(serializers.Serializer[Any]):
@@ -100,6 +159,18 @@ class WaitsFor(serializers.Serializer[Any]):
     model = serializers.BooleanField(help_text="The model's stream is being closed.")
     calls = serializers.ListField(child=serializers.CharField(), help_text="Calls in flight.")
     until = serializers.DateTimeField(allow_null=True, help_text="At the latest.")
+    after = serializers.ListField(
+        child=serializers.CharField(),
+        default=list,
+        help_text="What has begun and is finished first, in words: “transfer, step 2 of 2”.",
+    )
+
+
+class Child(serializers.Serializer[Any]):
+    """A run that this one started."""
+
+    run_id = serializers.CharField()
+    status = serializers.ChoiceField(choices=RUN_STATUS)
 
 
 class StopFacts(serializers.Serializer[Any]):
@@ -107,13 +178,19 @@ class StopFacts(serializers.Serializer[Any]):
 
     epoch = serializers.IntegerField()
     won_by = serializers.ChoiceField(choices=StopRequest.WonBy.choices)
-    signal = serializers.ChoiceField(choices=[(signal, signal) for signal in SIGNALS])
+    signal = serializers.ChoiceField(choices=STOP_SIGNAL)
     reason = serializers.CharField(allow_blank=True)
     pending = serializers.ChoiceField(choices=StopRequest.Pending.choices)
     requested_by = serializers.CharField(allow_null=True, help_text="A user name.")
     requested_at = serializers.DateTimeField()
     no_new_effect_ms = serializers.FloatField(
         allow_null=True, help_text="From the request until no new effect was possible."
+    )
+    interrupted = serializers.ChoiceField(
+        choices=StopRequest.Interrupted.choices, default="", help_text="What the stop met."
+    )
+    closing = serializers.CharField(
+        allow_blank=True, default="", help_text="What that means, in one sentence."
     )
 
 
@@ -124,6 +201,7 @@ class StopAnswer(StopFacts):
     phase = serializers.ChoiceField(choices=RUN_STATUS)
     groups = Groups()
     waits_for = WaitsFor()
+    children = Child(many=True, default=list, help_text="The runs below it, as the stop left them.")
     ended_at = serializers.DateTimeField(
         required=False, allow_null=True, help_text="Only if the run had ended before."
     )
@@ -151,8 +229,36 @@ class RunUrls(serializers.Serializer[Any]):
     self = serializers.CharField()
     page = serializers.CharField(help_text="For people, in a browser.")
     cancel = serializers.CharField()
+    pause = serializers.CharField()
+    unpause = serializers.CharField()
+    resume = serializers.CharField()
+    budget = serializers.CharField()
     ledger = serializers.CharField()
     snapshot = serializers.CharField()
+
+
+class Used(serializers.Serializer[Any]):
+    """What the run has used so far."""
+
+    tokens = serializers.IntegerField(help_text="Read and written.")
+    cost = serializers.DecimalField(max_digits=None, decimal_places=6, help_text="US dollars.")
+    calls = serializers.IntegerField(help_text="Calls that passed the gate.")
+    seconds = serializers.FloatField()
+
+
+class Budget(serializers.ModelSerializer[Run]):
+    """What the run may use (null: no limit), what happens then, and what it has used."""
+
+    used = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Run
+        fields = (*LIMITS, "on_limit", "degraded_at", "used")
+        read_only_fields = fields
+
+    @extend_schema_field(Used)
+    def get_used(self, run: Run) -> Any:
+        return Used(usage(run)).data
 
 
 class RunSummary(serializers.ModelSerializer[Run]):
@@ -195,7 +301,7 @@ class RunSummary(serializers.ModelSerializer[Run]):
     @extend_schema_field(RunUrls)
     def get_urls(self, run: Run) -> dict[str, str]:
         address = f"/api/v1/runs/{run.pk}"
-        parts = ("cancel", "ledger", "snapshot")
+        parts = ("cancel", "pause", "unpause", "resume", "budget", "ledger", "snapshot")
         page = {"self": address, "page": f"/runs/{run.pk}/"}
         return page | {part: f"{address}/{part}" for part in parts}
 
@@ -203,18 +309,37 @@ class RunSummary(serializers.ModelSerializer[Run]):
 class RunDetail(RunSummary):
     """A run with all its calls."""
 
-    stop = serializers.SerializerMethodField()
+    stop = serializers.SerializerMethodField(help_text="The latest of `stops`.")
+    stops = serializers.SerializerMethodField(help_text="Every stop, the newest first.")
+    children = serializers.SerializerMethodField()
     groups = serializers.SerializerMethodField()
     tokens = serializers.SerializerMethodField()
+    budget = Budget(source="*")
 
     class Meta(RunSummary.Meta):
-        fields = (*RunSummary.Meta.fields, "stop", "groups", "tokens")
+        fields = (
+            *RunSummary.Meta.fields,
+            "stop",
+            "stops",
+            "children",
+            "groups",
+            "tokens",
+            "budget",
+        )
         read_only_fields = fields
 
     @extend_schema_field(RunStop(allow_null=True))
     def get_stop(self, run: Run) -> Any:
         stop = latest_stop(run)
         return RunStop(_stop_facts(stop)).data if stop else None
+
+    @extend_schema_field(RunStop(many=True))
+    def get_stops(self, run: Run) -> Any:
+        return RunStop([_stop_facts(stop) for stop in stops_of(run)], many=True).data
+
+    @extend_schema_field(Child(many=True))
+    def get_children(self, run: Run) -> Any:
+        return Child(children_of(run), many=True).data
 
     @extend_schema_field(RunGroups)
     def get_groups(self, run: Run) -> Any:
@@ -237,6 +362,16 @@ class PartialOutput(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=OUTPUT_STATUS)
 
 
+class ResumeFrom(serializers.Serializer[Any]):
+    """The last checkpoint."""
+
+    turn = serializers.IntegerField()
+    seq = serializers.IntegerField(help_text="The ledger up to here came before it.")
+    before = serializers.ChoiceField(
+        choices=Checkpoint.Before.choices, help_text="What it was kept before."
+    )
+
+
 class Snapshot(serializers.Serializer[Any]):
     """Where the run stands, for whoever decides its next turn."""
 
@@ -248,6 +383,7 @@ class Snapshot(serializers.Serializer[Any]):
     pending = Call(many=True)
     irreversible_done = Call(many=True)
     partial_output = PartialOutput(allow_null=True)
+    resume_from = ResumeFrom(allow_null=True)
 
 
 class Event(serializers.ModelSerializer[LedgerEvent]):
@@ -287,6 +423,11 @@ class Problem(serializers.Serializer[Any]):
     errors = FieldError(many=True, required=False)  # type: ignore[assignment]
 
 
+def stop_body(stop: StopRequest) -> dict[str, Any]:
+    """What a Stop is answered with, now and at every repeat."""
+    return dict(StopAnswer(stop.answer | {"closing": closing(stop)}).data)
+
+
 def _stop_facts(stop: StopRequest) -> dict[str, Any]:
     is_won = stop.won_by == StopRequest.WonBy.STOP
     return {
@@ -298,5 +439,7 @@ def _stop_facts(stop: StopRequest) -> dict[str, Any]:
         "requested_by": stop.requested_by.get_username() if stop.requested_by else None,
         "requested_at": stop.requested_at,
         "no_new_effect_ms": stop.answer.get("no_new_effect_ms"),
+        "interrupted": stop.interrupted,
+        "closing": closing(stop),
         "safe_stop_ms": milliseconds(stop.requested_at, stop.settled_at) if is_won else None,
     }

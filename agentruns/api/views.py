@@ -19,10 +19,14 @@ from rest_framework.views import APIView
 from agentruns import rights
 from agentruns.api import serializers as data
 from agentruns.api.errors import NotSignedIn
-from agentruns.api.idempotency import start_once
+from agentruns.api.idempotency import must_be_at_work, start_once
 from agentruns.api.problems import CONTENT_TYPE, problem_response
 from agentruns.errors import BadInput, NotFound
+from agentruns.forms import frozen_chosen
 from agentruns.models import Agent, LedgerEvent, Run
+from agentruns.protocol.budget import raise_budget
+from agentruns.protocol.pause import pause_run, unpause_run
+from agentruns.protocol.resume import resume_run
 from agentruns.protocol.start import start_run
 from agentruns.protocol.stop import request_stop
 from agentruns.queries import snapshot
@@ -39,6 +43,13 @@ def _problems(**why: str) -> dict[Any, Any]:
 
 SIGNED_IN = _problems(_401="Not signed in, or the token is not valid.")
 OF_A_RUN = SIGNED_IN | _problems(_404="There is no such run, or you may not see it.")
+
+
+STEERED = OF_A_RUN | _problems(
+    _400="The body cannot be used.",
+    _403="You may see the run, but not steer it.",
+    _409="The run is not in a state for that.",
+)
 
 
 @csrf_exempt
@@ -81,6 +92,7 @@ class RunFilter(filters.FilterSet):
     status = filters.MultipleChoiceFilter(choices=RUN.choices(), help_text="One or more.")
     agent = filters.CharFilter(field_name="agent_id")
     thread = filters.CharFilter(field_name="thread_id")
+    parent = filters.CharFilter(field_name="parent_id", help_text="Runs that this one started.")
 
 
 class RunPages(LimitOffsetPagination):
@@ -127,7 +139,8 @@ class RunsView(generics.ListAPIView[Run]):
             201: data.RunDetail,
             **SIGNED_IN,
             **_problems(
-                _400="The agent or the goal cannot be used.",
+                _400="The agent, the goal or the parent cannot be used.",
+                _409="The parent has ended, or is stopping.",
                 _422="The key was used for another request.",
             ),
         },
@@ -139,8 +152,10 @@ class RunsView(generics.ListAPIView[Run]):
         if agent is None:
             raise BadInput(_("There is no agent by that name."), field="agent")
         wanted = {"owner": request.user, "agent": agent, "goal": asked["goal"]}
+        wanted["parent_id"] = asked["parent"] or None
         key = request.headers.get("Idempotency-Key")
         if key is None:
+            must_be_at_work(wanted["parent_id"], request.user)
             answer = _detail(start_run(**wanted))
         else:
             answer = start_once(**wanted, key=key, answer_of=_detail)
@@ -167,7 +182,7 @@ class CancelView(APIView):
             **OF_A_RUN,
             **_problems(
                 _400="“reason” or “pending” cannot be used.",
-                _403="You may see the run, but not stop it.",
+                _403="You may see the run, but not stop it, or not take it over.",
             ),
         },
     )
@@ -178,10 +193,76 @@ class CancelView(APIView):
         ended before answers 202 too, and says that completion won.
         """
         run = _seen(request, run_id)
-        rights.require(request.user, run, allowed=rights.may_stop(request.user, run))
+        rights.require(request.user, run, allowed=rights.may_take_over(request.user, run))
         asked = _valid(data.CancelRequest(data=request.data))
-        stop = request_stop(run.pk, by=request.user, signal="api", **asked)
-        return Response(data.StopAnswer(stop.answer).data, status=status.HTTP_202_ACCEPTED)
+        if asked["signal"] != "handoff":
+            rights.require(request.user, run, allowed=rights.may_stop(request.user, run))
+        stop = request_stop(run.pk, by=request.user, **asked)
+        return Response(data.stop_body(stop), status=status.HTTP_202_ACCEPTED)
+
+
+class PauseView(APIView):
+    @extend_schema(
+        operation_id="pause_run",
+        tags=["runs"],
+        request=data.PauseRequest,
+        responses={200: data.RunDetail, **STEERED},
+    )
+    def post(self, request: Request, run_id: str) -> Response:
+        """Hold a run and those that it started: nothing new starts. What is under way reports.
+
+        Calls that have not started stay as they are. A run that is paused already stays so.
+        """
+        run = _steered(request, run_id)
+        asked = _valid(data.PauseRequest(data=request.data))
+        pause_run(run.pk, by=request.user, **asked)
+        return Response(_detail(_seen(request, run_id)))
+
+
+class UnpauseView(APIView):
+    @extend_schema(
+        operation_id="unpause_run",
+        tags=["runs"],
+        request=None,
+        responses={200: data.RunDetail, **STEERED},
+    )
+    def post(self, request: Request, run_id: str) -> Response:
+        """Let a paused run, and those that it started, go on from where they are."""
+        run = _steered(request, run_id)
+        unpause_run(run.pk, by=request.user)
+        return Response(_detail(_seen(request, run_id)))
+
+
+class ResumeView(APIView):
+    @extend_schema(
+        operation_id="resume_run",
+        tags=["runs"],
+        request=data.ResumeRequest,
+        responses={200: data.RunDetail, **STEERED},
+    )
+    def post(self, request: Request, run_id: str) -> Response:
+        """Let a stopped run go on: in a new epoch, under a new grant, with all that is known.
+
+        Not as long as anything is in doubt, or its budget is used up, or its parent does not act.
+        """
+        run = _steered(request, run_id)
+        asked = _valid(data.ResumeRequest(data=request.data))
+        resume_run(run.pk, by=request.user, frozen=frozen_chosen(run, asked["frozen"]))
+        return Response(_detail(_seen(request, run_id)))
+
+
+class BudgetView(APIView):
+    @extend_schema(
+        operation_id="raise_budget",
+        tags=["runs"],
+        request=data.BudgetRequest,
+        responses={200: data.RunDetail, **STEERED},
+    )
+    def post(self, request: Request, run_id: str) -> Response:
+        """Set limits anew. A run that waits for its budget goes on once none is reached."""
+        run = _steered(request, run_id)
+        raise_budget(run.pk, by=request.user, **_valid(data.BudgetRequest(data=request.data)))
+        return Response(_detail(_seen(request, run_id)))
 
 
 class LedgerView(APIView):
@@ -216,6 +297,13 @@ class SnapshotView(APIView):
     def get(self, request: Request, run_id: str) -> Response:
         """Where the run stands: what is done, what is not, what cannot be undone."""
         return Response(data.Snapshot(snapshot(_seen(request, run_id))).data)
+
+
+def _steered(request: Request, run_id: str) -> Run:
+    """The run, if the person may stop it, and so hold it and let it go on too."""
+    run = _seen(request, run_id)
+    rights.require(request.user, run, allowed=rights.may_stop(request.user, run))
+    return run
 
 
 def _seen(request: Request, run_id: str) -> Run:

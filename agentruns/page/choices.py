@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from agentruns.models import Agent
+from agentruns.page.spending import at_limit, limit_words, limits_of
 from agentruns.page.words import tier_words
 from tools import registry
 from tools.policy import effective
@@ -26,11 +29,24 @@ class Permission:
 class Choice:
     agent: Agent
     permissions: list[Permission]
+    limits: str = ""
 
 
 def choices() -> list[Choice]:
     """Every agent that is listed, with its tools."""
-    return [Choice(agent, _permissions(agent)) for agent in Agent.objects.filter(is_listed=True)]
+    return [
+        Choice(agent, _permissions(agent), _limits(agent))
+        for agent in Agent.objects.filter(is_listed=True)
+    ]
+
+
+def _limits(agent: Agent) -> str:
+    """“At most 5,000 tokens, 20 actions. Then it stops.”; "" for an agent without limits."""
+    limits = limits_of(agent)
+    if not limits:
+        return ""
+    said = _("At most %(limits)s.") % {"limits": limit_words(limits)}
+    return f"{said} {at_limit(agent)}"
 
 
 def _permissions(agent: Agent) -> list[Permission]:

@@ -13,13 +13,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from agentruns import rights
 from agentruns.errors import NotFound
-from agentruns.forms import limits_typed
+from agentruns.forms import frozen_chosen, limits_typed
 from agentruns.models import Run, ToolCall
 from agentruns.page.preview import preview_of
 from agentruns.page.run import TOP, build, find, sections
 from agentruns.protocol.budget import raise_budget
 from agentruns.protocol.pause import PAUSED, pause_run, unpause_run
-from agentruns.protocol.resume import VOID, resume_run
+from agentruns.protocol.resume import resume_run
 from agentruns.protocol.stop import request_stop
 from compensation.saga import request_undo
 from review.services import answer_doubt, decide, look_up_again
@@ -77,7 +77,9 @@ def resume(request: HttpRequest, run_id: str) -> HttpResponse:
     """Let a stopped run go on, with what was held back or without it. Pressed twice: once."""
     run = _steered(request, run_id)
     if not run.is_active:
-        resume_run(run.pk, by=request.user, frozen=request.POST.get("frozen", VOID))
+        resume_run(
+            run.pk, by=request.user, frozen=frozen_chosen(run, request.POST.get("frozen", ""))
+        )
     return _back(run.pk)
 
 

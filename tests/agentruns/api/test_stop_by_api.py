@@ -26,7 +26,7 @@ def test_stop_answers_what_it_did(steps: Steps, api: Api, owner: User) -> None:
     assert body["requested_by"] == "owner"
     assert body["no_new_effect_ms"] >= 0
     assert [call["state"] for call in body["groups"]["never_started"]] == ["voided", "voided"]
-    assert body["waits_for"] == {"model": False, "calls": [], "until": None}
+    assert body["waits_for"] == {"model": False, "calls": [], "until": None, "after": []}
 
 
 def test_every_repeat_gets_the_same_bytes(steps: Steps, api: Api, owner: User) -> None:
