@@ -21,6 +21,7 @@ def test_django_fsm_has_exactly_the_declared_transitions() -> None:
     assert found == declared
 
 
+@pytest.mark.breaks_ledger
 @pytest.mark.django_db(transaction=True)
 def test_the_database_allows_exactly_the_declared_transitions(owner: User) -> None:
     run = proposed(owner, ticket())

@@ -40,7 +40,8 @@ class Journal:
         """All lines in order of writing; none if there is no file yet."""
         if not self.path.exists():
             return
-        for line in self.path.read_text(encoding="utf-8").split("\n"):
-            # A server that died while writing leaves a torn line, which it never answered for.
-            if line.endswith("}"):
-                yield json.loads(line)
+        with self.path.open(encoding="utf-8", newline="\n") as file:
+            for line in file:
+                # A server that died while writing leaves a torn line, which it never answered for.
+                if line.rstrip("\n").endswith("}"):
+                    yield json.loads(line)

@@ -2,15 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from tools.world import journal
 from tools.world.journal import Journal
 
 Entry = dict[str, Any]
+JOURNALS = (journal.MAIL, journal.CALENDAR, journal.GIT, journal.CHAT, journal.TICKETS)
+# How much of the journals one part may have: it is held in memory while it is read.
+PART_SIZE = 32 * 1024 * 1024
 
 # The tools whose effects these servers record.
 RECORDED = (
@@ -26,8 +30,9 @@ RECORDED = (
 class Effect:
     """One effect, as the outside system recorded it. `undone_at` is None while it stands.
 
-    `request_id` is what the caller sent as its key, "" if it sent none. The same effect twice
-    is two Effects with one request_id.
+    `request_id` is what the caller sent as its key, "" if it sent none; that of an item of a call
+    is the call's, "/" and the item's number. The same effect twice is two Effects with one
+    request_id. `removals` counts how often it was taken back.
     """
 
     tool: str
@@ -35,101 +40,135 @@ class Effect:
     at: datetime
     undone_at: datetime | None
     data: dict[str, Any]
+    removals: int = 0
+
+    @property
+    def call_key(self) -> str:
+        """The request_id of the call that it belongs to."""
+        return self.request_id.partition("/")[0]
+
+    @property
+    def is_item(self) -> bool:
+        return "/" in self.request_id
+
+
+@dataclass(frozen=True)
+class Part:
+    """Part `number` (0, 1, …) of `of` of the world's record. All effects of a call are in one."""
+
+    world_dir: Path
+    number: int = 0
+    of: int = 1
+
+    def has(self, key: str) -> bool:
+        """Whether the effect with this key is in this part."""
+        call_key = key.partition("/")[0]
+        return self.of == 1 or crc32(call_key.encode()) % self.of == self.number
 
 
 def effects(world_dir: Path) -> list[Effect]:
     """Every effect in the world, in order of time."""
-    found = [
-        *_mails(_read(world_dir, journal.MAIL)),
-        *_events(_read(world_dir, journal.CALENDAR)),
-        *_drafts(_read(world_dir, journal.GIT)),
-        *_messages(_read(world_dir, journal.CHAT)),
-        *_tickets(_read(world_dir, journal.TICKETS)),
-    ]
-    return sorted(found, key=lambda effect: effect.at)
+    return sorted(effects_of(Part(world_dir)), key=lambda effect: effect.at)
 
 
-def _read(world_dir: Path, name: str) -> list[Entry]:
-    return list(Journal(world_dir / name).entries())
+def parts(world_dir: Path) -> list[Part]:
+    """The world's record in parts that each have room in memory, however long it is."""
+    paths = [world_dir / name for name in JOURNALS]
+    size = sum(path.stat().st_size for path in paths if path.exists())
+    of = 1 + size // PART_SIZE
+    return [Part(world_dir, number, of) for number in range(of)]
+
+
+def effects_of(part: Part) -> Iterator[Effect]:
+    """The effects in one part, journal by journal."""
+    yield from _mails(part)
+    for thing in _things(part, journal.CALENDAR, "created", "uid", "href", "deleted"):
+        yield thing.as_effect("calendar.create_event", "title", "start")
+    yield from _drafts(part)
+    for thing in _things(part, journal.CHAT, "posted", "client_msg_id", "ts", "deleted"):
+        yield thing.as_effect("chat.post_message", "channel", "text")
+    for thing in _things(part, journal.TICKETS, "opened", "key", "id", "closed"):
+        yield thing.as_effect("tickets.create", "id", "title")
+
+
+@dataclass
+class _Thing:
+    """What one entry brought into the world, and when it was taken out again."""
+
+    entry: Entry
+    request_id: str
+    ends: list[datetime] = field(default_factory=list)
+
+    @property
+    def at(self) -> datetime:
+        return _at(self.entry)
+
+    def as_effect(self, tool: str, *data: str) -> Effect:
+        kept = {key: self.entry[key] for key in data}
+        undone_at = self.ends[0] if self.ends else None
+        return Effect(tool, self.request_id, self.at, undone_at, kept, len(self.ends))
+
+
+def _things(part: Part, name: str, born: str, key: str, called: str, gone: str) -> list[_Thing]:
+    """The things of one journal: `born` and `gone` are events, `key` says whose a thing is, and
+    `called` what the world calls it.
+    """
+    found: list[_Thing] = []
+    by_name: dict[str, list[_Thing]] = defaultdict(list)
+    for entry in Journal(part.world_dir / name).entries():
+        if entry["event"] == born and part.has(entry[key]):
+            thing = _Thing(entry, entry[key])
+            found.append(thing)
+            by_name[entry[called]].append(thing)
+        elif entry["event"] == gone and entry[called] in by_name:
+            for thing in by_name[entry[called]]:
+                thing.ends.append(_at(entry))
+    return found
 
 
 def _at(entry: Entry) -> datetime:
     return datetime.fromisoformat(entry["at"])
 
 
-def _mails(entries: list[Entry]) -> Iterator[Effect]:
-    for entry in entries:
+def _mails(part: Part) -> Iterator[Effect]:
+    for entry in Journal(part.world_dir / journal.MAIL).entries():
         request_id = entry["message_id"].strip("<>").partition("@")[0]
-        data = {key: entry[key] for key in ("to", "subject")}
-        yield Effect("email.send", request_id, _at(entry), None, data)
+        if part.has(request_id):
+            data = {key: entry[key] for key in ("to", "subject")}
+            yield Effect("email.send", request_id, _at(entry), None, data)
 
 
-def _events(entries: list[Entry]) -> Iterator[Effect]:
-    for index, entry in enumerate(entries):
-        if entry["event"] != "created":
-            continue
-        undone = _first_after(entries, index, event="deleted", href=entry["href"])
-        data = {key: entry[key] for key in ("title", "start")}
-        yield Effect("calendar.create_event", entry["uid"], _at(entry), undone, data)
-
-
-def _messages(entries: list[Entry]) -> Iterator[Effect]:
-    for index, entry in enumerate(entries):
-        if entry["event"] != "posted":
-            continue
-        undone = _first_after(entries, index, event="deleted", ts=entry["ts"])
-        data = {key: entry[key] for key in ("channel", "text")}
-        yield Effect("chat.post_message", entry["client_msg_id"], _at(entry), undone, data)
-
-
-def _tickets(entries: list[Entry]) -> Iterator[Effect]:
-    for index, entry in enumerate(entries):
-        if entry["event"] != "opened":
-            continue
-        undone = _first_after(entries, index, event="closed", id=entry["id"])
-        data = {key: entry[key] for key in ("id", "title")}
-        yield Effect("tickets.create", entry["key"], _at(entry), undone, data)
-
-
-def _first_after(entries: list[Entry], index: int, **wanted: str) -> datetime | None:
-    for entry in entries[index + 1 :]:
-        if all(entry.get(key) == value for key, value in wanted.items()):
-            return _at(entry)
-    return None
-
-
-def _drafts(entries: list[Entry]) -> Iterator[Effect]:
+def _drafts(part: Part) -> Iterator[Effect]:
     """A pushed branch and its draft request are one effect; a second of either is a second one.
 
     Undone once all its parts are: the branch deleted, the request closed.
     """
-    pushed: dict[str, list[int]] = defaultdict(list)
-    opened: dict[str, list[int]] = defaultdict(list)
-    for index, entry in enumerate(entries):
-        if entry["event"] == "branch_pushed" and entry["request_id"]:
-            pushed[entry["request_id"]].append(index)
-        if entry["event"] == "draft_opened":
-            opened[entry["key"]].append(index)
+    pushed: dict[str, list[_Thing]] = defaultdict(list)
+    opened: dict[str, list[_Thing]] = defaultdict(list)
+    for thing in _things(
+        part, journal.GIT, "branch_pushed", "request_id", "branch", "branch_deleted"
+    ):
+        if thing.request_id:  # others push, too
+            pushed[thing.request_id].append(thing)
+    for thing in _things(part, journal.GIT, "draft_opened", "key", "id", "draft_closed"):
+        opened[thing.request_id].append(thing)
     for request_id in pushed | opened:
         branches, requests = pushed[request_id], opened[request_id]
         for number in range(max(len(branches), len(requests))):
-            parts = branches[number : number + 1] + requests[number : number + 1]
-            yield _draft(entries, request_id, parts)
+            yield _draft(branches[number : number + 1], requests[number : number + 1])
 
 
-def _draft(entries: list[Entry], request_id: str, parts: list[int]) -> Effect:
-    ends = []
-    data: dict[str, Any] = {"branch": "", "draft": None}
-    for index in parts:
-        entry = entries[index]
-        data["branch"] = entry["branch"]
-        if entry["event"] == "draft_opened":
-            data["draft"] = entry["id"]
-            ends.append(_first_after(entries, index, event="draft_closed", id=entry["id"]))
-        else:
-            ends.append(
-                _first_after(entries, index, event="branch_deleted", branch=entry["branch"])
-            )
-    done = [end for end in ends if end is not None]
-    undone = max(done) if len(done) == len(parts) else None
-    return Effect("git.open_draft", request_id, _at(entries[parts[0]]), undone, data)
+def _draft(branch: list[_Thing], request: list[_Thing]) -> Effect:
+    halves = branch + request
+    ends = [half.ends[0] for half in halves if half.ends]
+    return Effect(
+        "git.open_draft",
+        halves[0].request_id,
+        halves[0].at,
+        max(ends) if len(ends) == len(halves) else None,
+        {
+            "branch": halves[-1].entry["branch"],
+            "draft": request[0].entry["id"] if request else None,
+        },
+        max(len(half.ends) for half in halves),
+    )

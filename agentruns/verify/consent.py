@@ -1,0 +1,104 @@
+"""I12: an approval lets through exactly what was shown, once, before it runs out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agentruns.models import ToolCall
+from agentruns.verify.facts import Event, Facts, Finding
+from tools import registry
+from tools.contract import Tier
+from tools.digest import args_digest
+from tools.errors import BadArguments
+from tools.storable import storable
+
+# An event is a little younger than the look at the clock that it is about.
+SLACK = timedelta(seconds=1)
+
+
+@dataclass
+class _Consent:
+    """What a person allowed so far, as one call's events are read in order."""
+
+    was_asked: bool = False
+    expires_at: datetime | None = None
+    digest: str = ""
+    given: int = 0  # and neither used nor taken back
+    is_out: bool = False
+
+
+def consent_is_exact(facts: Facts) -> Iterator[Finding]:
+    """What passed the gate had its consent, and what was shown is what went out."""
+    for call in facts.calls:
+        history = facts.by_call[call.pk]
+        if any(event.kind == "call.commit_allowed" for event in history):
+            yield from _gate_had_consent(facts, call, history)
+            yield _is_as_proposed(facts, call, history)
+    yield from _decisions_are_kept(facts)
+
+
+def _gate_had_consent(facts: Facts, call: ToolCall, history: list[Event]) -> Iterator[Finding]:
+    consent = _Consent()
+    for event in history:
+        match event.kind:
+            case "call.approval_requested":
+                consent.was_asked = True
+                consent.expires_at = datetime.fromisoformat(event.data["expires_at"])
+            case "call.approved" if "digest" in event.data:
+                consent.given += 1
+                consent.digest = event.data["digest"]
+            case "call.commit_allowed":
+                if wrong := _not_allowed(call, event, consent):
+                    yield facts.breach(f"call {call.pk} (seq {event.seq}) {wrong}")
+                else:
+                    yield None
+                consent.is_out, consent.given = consent.given > 0, 0
+            case "call.postponed" if consent.is_out:
+                consent.is_out, consent.given = False, 1
+    if consent.was_asked:
+        is_used = call.consent_used_at is not None
+        what = f"call {call.pk}: its row and its ledger differ on whether its consent was used"
+        yield facts.unless(is_used == consent.is_out, what)
+
+
+def _not_allowed(call: ToolCall, event: Event, consent: _Consent) -> str:
+    """Why the call should not have passed the gate at this moment; "" if it was right to."""
+    if not consent.was_asked and event.data.get("tier") != Tier.IRREVERSIBLE:
+        return ""
+    if consent.given != 1:
+        return f"passed the gate on {consent.given} approvals that were not used"
+    if not consent.digest == call.args_digest != "":
+        return "passed the gate with other arguments than those that were approved"
+    if consent.expires_at is None or event.at > consent.expires_at + SLACK:
+        return "passed the gate after its approval had run out"
+    return ""
+
+
+def _is_as_proposed(facts: Facts, call: ToolCall, history: list[Event]) -> Finding:
+    """The arguments are those of the ledger, and have the digest that people are asked about."""
+    proposed = [event.data.get("args") for event in history if event.kind == "call.proposed"]
+    if proposed != [storable(call.args)]:
+        return facts.breach(f"call {call.pk}: its arguments are not those that were proposed")
+    registered = registry.get(call.tool) if call.consent_digest else None
+    if registered is None or registered.revision != call.tool_revision:
+        return None  # nobody here can tell any more how this tool read its arguments
+    try:
+        is_theirs = args_digest(registered.parse(call.args)) == call.args_digest
+    except BadArguments:
+        is_theirs = False
+    return facts.unless(is_theirs, f"call {call.pk}: its digest is not that of its arguments")
+
+
+def _decisions_are_kept(facts: Facts) -> Iterator[Finding]:
+    """What a person decided is in the ledger, and what they were shown is what the call says."""
+    calls = {call.pk: call for call in facts.calls}
+    for decision in facts.approvals:
+        call = calls[decision.call_id]
+        kind = f"call.{decision.verdict}"
+        recorded = [event for event in facts.by_call[call.pk] if event.kind == kind]
+        if not recorded:
+            yield facts.breach(f"{decision.pk}: nothing of it is in the ledger")
+        elif (decision.digest, decision.args) != (call.args_digest, call.args):
+            yield facts.breach(f"{decision.pk}: what was shown is not what the call says")
+        else:
+            yield None

@@ -1,0 +1,76 @@
+"""I4 and I7: every call is in one group, every transition is legal, every status is proven."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from agentruns.models import ToolCall
+from agentruns.states import CALL, GROUPS, NOT_YET_IN_FLIGHT, OUTPUT, RUN, WAITING
+from agentruns.verify.facts import Event, Facts, Finding
+from agentruns.verify.replay import Replay
+
+_RUN, _CALL, _OUTPUT = Replay(RUN), Replay(CALL), Replay(OUTPUT)
+
+
+def groups_add_up(facts: Facts) -> Iterator[Finding]:
+    """I4: every call is in exactly one group, and only what is done can be undone."""
+    for call in facts.calls:
+        state = CALL.states.get(call.state)
+        if state is None or state.group not in (*GROUPS, WAITING):
+            yield facts.breach(f"call {call.pk} is in no group: {call.state}")
+        elif call.undo_state and call.state != "landed":
+            yield facts.breach(f"call {call.pk} is {call.undo_state}, and it is {call.state}")
+        else:
+            yield None
+
+
+def transitions_are_legal(facts: Facts) -> Iterator[Finding]:
+    """I7: the ledger leads to where each row is, over transitions that there are, and a run's
+    status is one that its rows bear out.
+    """
+    for wrong in _RUN.impossible_steps(facts.by_call[None], facts.run.status):
+        yield facts.breach(wrong) if wrong else None
+    yield from _of_outputs(facts)
+    yield from _of_calls(facts)
+    yield facts.unless(_is_proven(facts), f"is {facts.run.status}; its rows say otherwise")
+
+
+def _of_outputs(facts: Facts) -> Iterator[Finding]:
+    by_turn: dict[int | None, list[Event]] = defaultdict(list)
+    for event in facts.by_call[None]:
+        by_turn[event.data.get("turn")].append(event)
+    for output in facts.outputs:
+        for wrong in _OUTPUT.impossible_steps(by_turn[output.turn], output.status):
+            yield facts.breach(f"the text of turn {output.turn}: {wrong}") if wrong else None
+
+
+def _of_calls(facts: Facts) -> Iterator[Finding]:
+    for call in facts.calls:
+        history = facts.by_call[call.pk]
+        for wrong in _CALL.impossible_steps(history, call.state):
+            yield facts.breach(f"call {call.pk}: {wrong}") if wrong else None
+        is_marked = call.contradicted_at is not None
+        if is_marked != any(event.kind == "call.contradicted" for event in history):
+            yield facts.breach(f"call {call.pk}: its contradiction is not marked")
+
+
+def _is_waited_for(call: ToolCall) -> bool:
+    """Whether a run drains for this call: it is out there, or a unit that has begun needs it."""
+    return call.state == "in_flight" or (call.unit != "" and call.state in NOT_YET_IN_FLIGHT)
+
+
+def _is_proven(facts: Facts) -> bool:
+    """Whether the run's rows bear out its status: "stopped" is said of proven facts only."""
+    states = {call.state for call in facts.calls}
+    is_driven = bool(facts.run.lease_holder)
+    match facts.run.status:
+        case "cancel_requested":
+            return is_driven
+        case "draining":
+            return not is_driven and any(map(_is_waited_for, facts.calls))
+        case "stopped_dirty":
+            return not is_driven and "in_flight" not in states and "in_doubt" in states
+        case "stopped_clean":
+            return not is_driven and not states & {"in_flight", "in_doubt", *NOT_YET_IN_FLIGHT}
+        case "completed":
+            return not is_driven and states <= CALL.terminal
+    return True

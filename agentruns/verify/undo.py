@@ -1,0 +1,88 @@
+"""I9: each undo has its effect at most once, in reverse order, and only for what landed."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from agentruns.states import CALL
+from agentruns.verify.facts import Event, Facts, Finding
+from agentruns.verify.replay import Replay
+from compensation.states import COMPENSATION
+
+_STEP = Replay(COMPENSATION)
+LANDED = {verb.event for verb in CALL.verbs.values() if verb.target == "landed"}
+
+
+def undo_is_right(facts: Facts) -> Iterator[Finding]:
+    """What the ledger says of each undo, and the rows of each step."""
+    if not facts.undo_steps and not any(event.kind in _OF_UNDO for event in facts.events):
+        return
+    yield from _at_most_once(facts)
+    yield from _only_what_landed(facts)
+    yield from _in_reverse_order(facts)
+    yield from _steps_are_legal(facts)
+
+
+_OF_UNDO = {"call.undone", *(verb.event for verb in COMPENSATION.verbs.values())}
+
+
+def _at_most_once(facts: Facts) -> Iterator[Finding]:
+    """One undo landed per call, the mark with it, on the row too."""
+    for call in facts.calls:
+        times = Counter(event.kind for event in facts.by_call[call.pk])
+        landed, marked = times["undo.landed"], times["call.undone"]
+        is_marked = bool(call.undo_state)
+        if landed > 1 or marked > 1:
+            yield facts.breach(f"call {call.pk} was undone {max(landed, marked)} times")
+        elif marked > landed:
+            yield facts.breach(f"call {call.pk} is marked as undone; no undo of it landed")
+        elif (landed == 1, marked == 1) != (is_marked, is_marked):
+            yield facts.breach(f"call {call.pk}: its undo and its mark do not agree")
+        else:
+            yield None
+
+
+def _only_what_landed(facts: Facts) -> Iterator[Finding]:
+    """No undo sets out before its call has landed, nor lands again after it has."""
+    landed: set[str | None] = set()
+    undone: set[str | None] = set()
+    for event in facts.events:
+        if event.kind in LANDED:
+            landed.add(event.call_id)
+        elif event.kind in ("undo.started", "undo.landed"):
+            is_due = event.call_id in landed and event.call_id not in undone
+            what = f"{event.kind} (seq {event.seq}) of call {event.call_id}, which had not landed"
+            yield facts.unless(is_due, f"{what} or was undone")
+            if event.kind == "undo.landed":
+                undone.add(event.call_id)
+
+
+def _in_reverse_order(facts: Facts) -> Iterator[Finding]:
+    """The steps of one request set out in the order opposite to that in which the calls landed."""
+    landed_at = {e.call_id: e.seq for e in facts.events if e.kind in LANDED}
+    requests = {step.pk: step.request_id for step in facts.undo_steps}
+    began: dict[str, Event] = {}
+    for event in facts.events:
+        if event.kind == "undo.started":
+            began.setdefault(event.data["undo"], event)
+    order: dict[str, list[Event]] = defaultdict(list)
+    for step_id, event in began.items():
+        if step_id in requests:
+            order[requests[step_id]].append(event)
+    for request_id, events in order.items():
+        places = [landed_at.get(event.call_id, 0) for event in events]
+        is_reverse = places == sorted(places, reverse=True)
+        yield facts.unless(is_reverse, f"{request_id} was not carried out in reverse order")
+
+
+def _steps_are_legal(facts: Facts) -> Iterator[Finding]:
+    """Each step is where its ledger leads, and each one in the ledger is somebody's."""
+    of_step: dict[str | None, list[Event]] = defaultdict(list)
+    for event in facts.events:
+        if event.kind in _OF_UNDO:
+            of_step[event.data.get("undo")].append(event)
+    of_step.pop(None, None)
+    for step in facts.undo_steps:
+        for wrong in _STEP.impossible_steps(of_step.pop(step.pk, []), step.state):
+            yield facts.breach(f"undo {step.pk}: {wrong}") if wrong else None
+    for step_id in of_step:
+        yield facts.breach(f"undo {step_id} is in the ledger, and nobody's request")
