@@ -2,6 +2,8 @@
 
 `test.note` reads, `test.book` can be undone and looked up, `test.post` can be partly undone and
 not be looked up, `test.send` cannot be undone, `test.draft` prepares before it sends.
+`test.reserve`, `test.pay` and `test.ship` are an atomic unit, `test.batch` has `count` effects,
+and `test.migrate` cannot be interrupted.
 """
 
 import threading
@@ -13,7 +15,16 @@ from typing import Any
 from pydantic import BaseModel
 
 from tools import registry
-from tools.contract import Context, Draft, LookupResult, NotLanded, Receipt, Tier, UndoReceipt
+from tools.contract import (
+    Context,
+    Draft,
+    LookupResult,
+    NotLanded,
+    Receipt,
+    Tier,
+    UndoReceipt,
+    Unit,
+)
 from tools.errors import NoEffect
 
 
@@ -25,31 +36,41 @@ class AnswerLost(Exception):
 class Outside:
     """What happened out there, by request_id, and how the outside behaves next.
 
-    `answers` maps a tool's name to what its next commits do: `lost` has the effect but no
-    answer, `gone` has neither, `refused` is known to have had no effect.
+    `answers` maps a tool's name to what its next commits do, or to a list with one word for each:
+    `lost` has the effect but no answer, `gone` has neither, `refused` is known to have had no
+    effect, `busy` too, and may be asked again.
     """
 
     effects: list[tuple[str, str]] = field(default_factory=list)  # (tool, request_id)
     attempts: list[tuple[str, str]] = field(default_factory=list)
     drafts: set[str] = field(default_factory=set)
     voided: set[str] = field(default_factory=set)
-    answers: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, str | list[str]] = field(default_factory=dict)
     lookups: list[str] = field(default_factory=list)
     is_dark: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def act(self, tool: str, ctx: Context, draft: Draft | None = None) -> Receipt:
+    def act(self, tool: str, ctx: Context, draft: Draft | None = None, *, key: str = "") -> Receipt:
         """One request to the outside, which keeps the effect once per key."""
-        answer = self.answers.get(tool, "")
+        key = key or ctx.request_id
         with self.lock:
-            self.attempts.append((tool, ctx.request_id))
+            answer = self.next_answer(tool)
+            self.attempts.append((tool, key))
             if answer == "refused":
                 raise NoEffect("refused", "The outside said no.")
+            if answer == "busy":
+                raise NoEffect("busy", "The outside is busy.", is_passing=True)
             if answer != "gone":
-                self.effects.append((tool, ctx.request_id))
+                self.effects.append((tool, key))
         if answer in ("lost", "gone"):
             raise AnswerLost("connection reset")
-        return Receipt({"key": ctx.request_id}, f"{tool} is done.")
+        return Receipt({"key": key}, f"{tool} is done.")
+
+    def next_answer(self, tool: str) -> str:
+        answer = self.answers.get(tool, "")
+        if isinstance(answer, list):
+            return answer.pop(0) if answer else ""
+        return answer
 
     def find(self, ctx: Context) -> LookupResult:
         """By key; it never acts."""
@@ -59,6 +80,15 @@ class Outside:
                 raise AnswerLost("nobody answers")
             known = [key for _tool, key in self.effects if key == ctx.request_id]
         return Receipt({"key": ctx.request_id}, "It is there.") if known else NotLanded()
+
+    def find_items(self, ctx: Context, keys: list[str]) -> LookupResult:
+        """Which of the call's items are there; `keys` has their names, in order."""
+        with self.lock:
+            self.lookups.append(ctx.request_id)
+            there = {key for _tool, key in self.effects}
+        numbered = enumerate(keys, 1)
+        found = {name: {"id": ctx.item_id(n)} for n, name in numbered if ctx.item_id(n) in there}
+        return Receipt({"items": found})
 
     def remove(self, ctx: Context) -> UndoReceipt:
         with self.lock:
@@ -140,8 +170,11 @@ class Drafted:
 
     def prepare(self, ctx: Context, args: Args) -> Draft:
         outside.drafts.add(ctx.request_id)
-        if outside.answers.get("test.draft") == "unprepared":
+        answer = outside.next_answer("test.draft.prepare")
+        if answer == "gone":
             raise AnswerLost("no room for drafts")
+        if answer == "busy":
+            raise NoEffect("busy", "The outside is busy.", is_passing=True)
         return Draft({"key": ctx.request_id})
 
     def commit(self, ctx: Context, args: Args, draft: Draft | None) -> Receipt:
@@ -155,12 +188,86 @@ class Drafted:
         return outside.remove(ctx)
 
 
-TOOLS: dict[str, tuple[Tier, type[Any]]] = {
+class Step(Book):
+    """A step of an order, which is told from others by what is ordered."""
+
+    name = ""
+    undo_note = "The step is taken back."
+
+    def unit_key(self, args: Args) -> str:
+        return args.what
+
+    def commit(self, ctx: Context, args: Args, draft: Draft | None) -> Receipt:
+        return outside.act(self.name, ctx)
+
+
+class Reserve(Step):
+    name = "test.reserve"
+
+
+class Pay(Step):
+    name = "test.pay"
+
+
+class Ship(Step):
+    name = "test.ship"
+
+
+class Batch:
+    """`count` effects, each with a receipt of its own."""
+
+    title = "Do many"
+    undo_note = "Each of them is taken back."
+    most = 40
+
+    def describe(self, args: Args) -> str:
+        return f"do “{args.what}” {args.count} times"
+
+    def item_keys(self, args: Args) -> list[str]:
+        return [f"{args.what} {n}" for n in range(1, args.count + 1)]
+
+    def commit(self, ctx: Context, args: Args, draft: Draft | None) -> Receipt:
+        done = ctx.items.done()
+        for number, key in enumerate(self.item_keys(args), 1):
+            if key not in done:
+                outside.act("test.batch", ctx, key=ctx.item_id(number))
+                ctx.checkpoint(key, {"id": ctx.item_id(number)})
+        return Receipt({}, "All of them are done.")
+
+    def lookup(self, ctx: Context) -> LookupResult:
+        keys = [f"it {n}" for n in range(1, self.most + 1)]
+        return outside.find_items(ctx, keys)
+
+    def compensate(self, ctx: Context, receipt: Receipt) -> UndoReceipt:
+        return outside.remove(ctx)
+
+
+class Migrate(Book):
+    """Once it has begun, it is not to be interrupted."""
+
+    def commit(self, ctx: Context, args: Args, draft: Draft | None) -> Receipt:
+        return outside.act("test.migrate", ctx)
+
+
+PLAIN: dict[str, tuple[Tier, type[Any]]] = {
     "test.note": (Tier.READ_ONLY, Note),
     "test.book": (Tier.REVERSIBLE, Book),
     "test.post": (Tier.COMPENSABLE, Post),
     "test.send": (Tier.IRREVERSIBLE, Send),
     "test.draft": (Tier.REVERSIBLE, Drafted),
+}
+TOOLS: dict[str, tuple[Tier, type[Any]]] = PLAIN | {
+    "test.reserve": (Tier.REVERSIBLE, Reserve),
+    "test.pay": (Tier.REVERSIBLE, Pay),
+    "test.ship": (Tier.REVERSIBLE, Ship),
+    "test.batch": (Tier.REVERSIBLE, Batch),
+    "test.migrate": (Tier.REVERSIBLE, Migrate),
+}
+DECLARED: dict[str, dict[str, Any]] = {
+    "test.reserve": {"unit": Unit("order", 1, 3)},
+    "test.pay": {"unit": Unit("order", 2, 3)},
+    "test.ship": {"unit": Unit("order", 3, 3)},
+    "test.migrate": {"uninterruptible": True},
 }
 
 
@@ -171,7 +278,7 @@ def registered() -> Iterator[Outside]:
     for name in ("effects", "attempts", "drafts", "voided", "answers", "lookups", "is_dark"):
         setattr(outside, name, getattr(fresh, name))
     for name, (tier, tool) in TOOLS.items():
-        registry.tool(name, tier=tier, args=Args)(tool)
+        registry.tool(name, tier=tier, args=Args, **DECLARED.get(name, {}))(tool)
     try:
         yield outside
     finally:

@@ -140,7 +140,13 @@ def events(run: Run, kind: str) -> list[LedgerEvent]:
 
 TIMES: dict[type[Any], tuple[str, ...]] = {
     Run: ("started_at", "lease_expires_at", "drain_deadline"),
-    ToolCall: ("claim_expires_at", "deadline_at", "consent_expires_at", "next_lookup_at"),
+    ToolCall: (
+        "claim_expires_at",
+        "deadline_at",
+        "consent_expires_at",
+        "next_lookup_at",
+        "next_attempt_at",
+    ),
 }
 
 

@@ -37,14 +37,14 @@ from agentruns.protocol.outcome import record_doubt, record_failed, record_lande
 from agentruns.protocol.turn import Proposal, break_turn, finish_turn, propose_call
 from agentruns.states import FINISHED_RUN, NOT_YET_IN_FLIGHT, STOPPED_RUN
 from agentruns.verify import Scope, verify
-from tests.agentruns.outside import TOOLS, Outside, registered
+from tests.agentruns.outside import PLAIN, Outside, registered
 from tests.agentruns.steps import TEXT, Steps, now, pass_time
 from tools import policy
 from tools.contract import Receipt, Tier
 from tools.world.journal import CHAT, Journal
 
 EXAMPLES, STEPS = 30, 25
-NAMES = sorted(set(TOOLS) - {"test.draft"})
+NAMES = sorted(set(PLAIN) - {"test.draft"})
 TABLES = (
     "agentruns_ledgerevent, agentruns_stoprequest, agentruns_output, agentruns_grant, "
     "agentruns_toolcall, agentruns_run, agentruns_thread"
@@ -352,7 +352,7 @@ class Protocol(RuleBasedStateMachine):
 def test_the_protocol_holds_in_any_order(owner: User, tmp_path: Path) -> None:
     with registered() as outside:
         policy.sync()
-        agent = Agent.objects.create(slug="tester", name="T", model="demo:none", tools=[*TOOLS])
+        agent = Agent.objects.create(slug="tester", name="T", model="demo:none", tools=[*PLAIN])
         Protocol.steps, Protocol.outside, Protocol.folder = Steps(agent, owner), outside, tmp_path
         run_state_machine_as_test(
             Protocol,

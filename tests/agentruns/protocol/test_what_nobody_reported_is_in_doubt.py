@@ -71,7 +71,7 @@ def test_a_read_has_no_effect_to_be_in_doubt_about(steps: Steps, outside: Outsid
 
 
 def test_a_draft_that_cannot_be_made_is_failure(steps: Steps, outside: Outside) -> None:
-    outside.answers["test.draft"] = "unprepared"
+    outside.answers["test.draft.prepare"] = "gone"
     run, (call,) = steps.running("test.draft")
 
     call = steps.act(call)
