@@ -84,17 +84,18 @@ def messages_of(run: Run) -> list[ModelMessage]:
     outputs = Output.complete.filter(run=run).order_by("turn")
     calls = ToolCall.objects.filter(run=run).order_by("turn", "position")
     told = LedgerEvent.objects.filter(run=run, kind__in=TOLD).order_by("seq")
-    return history(run, outputs, calls, told)
+    return history(run, outputs, calls, told.values_list("kind", "data__turn"))
 
 
 def history(
     run: Run,
     outputs: Iterable[Output],
     calls: Iterable[ToolCall],
-    told: Iterable[LedgerEvent] = (),
+    told: Iterable[tuple[str, int]] = (),
 ) -> list[ModelMessage]:
     """messages_of, from rows that were read already: complete outputs by turn, calls in order,
-    and the events of TOLD by seq, each of which follows the last answer before its `turn` ended.
+    and the kind and turn of the events of TOLD by seq, each of which follows the last answer
+    before its turn ended.
     """
     by_turn: dict[int, list[ToolCall]] = defaultdict(list)
     for call in calls:
@@ -103,9 +104,9 @@ def history(
     answers = list(outputs)
     turns = [0, *(output.turn for output in answers)]
     asides: dict[int, list[UserPromptPart]] = defaultdict(list)
-    for event in told:
-        after = max(turn for turn in turns if turn <= event.data["turn"])
-        asides[after].append(UserPromptPart(TOLD[event.kind]))
+    for kind, at in told:
+        after = max(turn for turn in turns if turn <= at)
+        asides[after].append(UserPromptPart(TOLD[kind]))
     opening: list[ModelRequestPart] = [*first, UserPromptPart(run.goal), *asides[0]]
     messages: list[ModelMessage] = [ModelRequest(parts=opening)]
     for output in answers:

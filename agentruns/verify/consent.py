@@ -47,6 +47,8 @@ def _gate_had_consent(facts: Facts, call: ToolCall, history: list[Event]) -> Ite
             case "call.approved" if "digest" in event.data:
                 consent.given += 1
                 consent.digest = event.data["digest"]
+            case "call.approved":
+                consent.was_asked = False  # it goes by its tier after all
             case "call.commit_allowed":
                 if wrong := _not_allowed(call, event, consent):
                     yield facts.breach(f"call {call.pk} (seq {event.seq}) {wrong}")
@@ -55,7 +57,7 @@ def _gate_had_consent(facts: Facts, call: ToolCall, history: list[Event]) -> Ite
                 consent.is_out, consent.given = consent.given > 0, 0
             case "call.postponed" if consent.is_out:
                 consent.is_out, consent.given = False, 1
-    if consent.was_asked:
+    if call.consent_digest:
         is_used = call.consent_used_at is not None
         what = f"call {call.pk}: its row and its ledger differ on whether its consent was used"
         yield facts.unless(is_used == consent.is_out, what)

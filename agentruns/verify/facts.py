@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 from pydantic_ai.messages import ModelMessage
 
-from agentruns.models import Output, Run, StopRequest, ToolCall
-from agentruns.planner.history import history
+from agentruns.models import CallItem, Output, Run, StopRequest, ToolCall
+from agentruns.planner.history import TOLD, history
 from agentruns.verify.sweeps import Sweeps
 from compensation.models import Compensation, UndoRequest
 from review.models import Approval
@@ -37,6 +37,7 @@ class Event(NamedTuple):
     at: datetime
     kind: str
     call_id: str | None
+    actor: str
     data: dict[str, Any]
     prev_hash: str
     hash: str
@@ -51,6 +52,7 @@ class Facts:
     now: datetime
     sweeps: Sweeps
     calls: list[ToolCall] = field(default_factory=list)  # in order of number
+    items: list[CallItem] = field(default_factory=list)  # in order of call and position
     events: list[Event] = field(default_factory=list)  # in order of seq
     stops: list[StopRequest] = field(default_factory=list)  # in order of epoch
     outputs: list[Output] = field(default_factory=list)  # in order of turn
@@ -78,7 +80,8 @@ class Facts:
     def history(self) -> list[ModelMessage]:
         """What the run's model would be sent now, from the rows that were read."""
         calls = sorted(self.calls, key=lambda call: (call.turn, call.position))
-        return history(self.run, self.served, calls)
+        told = [(event.kind, event.data["turn"]) for event in self.events if event.kind in TOLD]
+        return history(self.run, self.served, calls, told)
 
 
 @dataclass(frozen=True)

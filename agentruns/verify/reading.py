@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 
-from agentruns.models import LedgerEvent, Output, Run, StopRequest, ToolCall
+from agentruns.models import CallItem, LedgerEvent, Output, Run, StopRequest, ToolCall
 from agentruns.models.ledger import HASH
 from agentruns.protocol.ledger import clock
 from agentruns.verify.facts import Event, Facts, Scope
@@ -67,6 +67,8 @@ def _facts_of(runs: list[Run], sweeps: Sweeps) -> list[Facts]:
         facts[event.run_id].events.append(event)
     for call in ToolCall.objects.filter(run__in=facts).order_by("number").defer(*NOT_READ):
         facts[call.run_id].calls.append(call)
+    for item in CallItem.objects.filter(call__run__in=facts).select_related("call"):
+        facts[item.call.run_id].items.append(item)
     for stop in StopRequest.objects.filter(run__in=facts).order_by("epoch"):
         facts[stop.run_id].stops.append(stop)
     for output in Output.objects.filter(run__in=facts).order_by("turn"):
@@ -84,6 +86,6 @@ def _facts_of(runs: list[Run], sweeps: Sweeps) -> list[Facts]:
 
 def _events_of(run_ids: list[str]) -> Iterator[Event]:
     is_intact = RawSQL(_IS_INTACT, (), output_field=BooleanField())  # noqa: S611  (a constant)
-    columns = ("run_id", "seq", "at", "kind", "call_id", "data", "prev_hash", "hash")
+    columns = ("run_id", "seq", "at", "kind", "call_id", "actor", "data", "prev_hash", "hash")
     rows = LedgerEvent.objects.filter(run__in=run_ids).annotate(is_intact=is_intact)
     yield from map(Event._make, rows.order_by("seq").values_list(*columns, "is_intact"))

@@ -4,15 +4,21 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from agentruns.models import ToolCall
-from agentruns.states import CALL, GROUPS, NOT_YET_IN_FLIGHT, OUTPUT, RUN, WAITING
+from agentruns.states import CALL, GROUPS, NOT_YET_IN_FLIGHT, OUTPUT, READY, RUN, WAITING
 from agentruns.verify.facts import Event, Facts, Finding
 from agentruns.verify.replay import Replay
 
 _RUN, _CALL, _OUTPUT = Replay(RUN), Replay(CALL), Replay(OUTPUT)
 
 
+# Where a call may be whose items are out there: not among what failed or never started.
+_WITH_ITEMS = {*READY, "in_flight", "in_doubt", "landed"}
+
+
 def groups_add_up(facts: Facts) -> Iterator[Finding]:
-    """I4: every call is in exactly one group, and only what is done can be undone."""
+    """I4: every call is in exactly one group, only what is done can be undone, and what is out of
+    a call with items is neither hidden nor made up.
+    """
     for call in facts.calls:
         state = CALL.states.get(call.state)
         if state is None or state.group not in (*GROUPS, WAITING):
@@ -21,6 +27,23 @@ def groups_add_up(facts: Facts) -> Iterator[Finding]:
             yield facts.breach(f"call {call.pk} is {call.undo_state}, and it is {call.state}")
         else:
             yield None
+    if facts.items or any(event.kind == "call.item_landed" for event in facts.events):
+        yield from _items_are_those_of_the_ledger(facts)
+
+
+def _items_are_those_of_the_ledger(facts: Facts) -> Iterator[Finding]:
+    kept: dict[str, list[str]] = defaultdict(list)
+    for item in facts.items:
+        kept[item.call_id].append(item.key)
+    for call in facts.calls:
+        history = facts.by_call[call.pk]
+        landed = [event.data["key"] for event in history if event.kind == "call.item_landed"]
+        items = kept[call.pk]
+        if items and call.state not in _WITH_ITEMS:
+            yield facts.breach(f"call {call.pk} is {call.state}; {len(items)} of its items are out")
+        elif items or landed:
+            what = f"call {call.pk} has other items than its ledger"
+            yield facts.unless(sorted(items) == sorted(landed), what)
 
 
 def transitions_are_legal(facts: Facts) -> Iterator[Finding]:

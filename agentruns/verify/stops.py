@@ -3,49 +3,59 @@
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 from django.conf import settings
 
 from agentruns.models import StopRequest, ToolCall
+from agentruns.protocol.ledger import EXECUTOR
+from agentruns.protocol.units import BEGUN
 from agentruns.states import CALL, STOPPED_RUN, STOPPING_RUN
 from agentruns.verify.facts import Event, Facts, Finding
 
 # How long the sweeper may take to settle what is due, and to catch up after it was away.
 GRACE = timedelta(seconds=10)
-# What has been out there: a unit has begun once one of its steps is in one of these.
-BEGUN = ("in_flight", "in_doubt", "landed")
 
 _STATE_AFTER = {verb.event: verb.target for verb in CALL.verbs.values()}
-Unit = tuple[int, str]
+Unit: TypeAlias = tuple[int, str]  # its turn and its name
 
 
 def nothing_starts_after_stop(facts: Facts) -> Iterator[Finding]:
     """I1. A run that was resumed has a newer epoch than its stop.
 
-    After a stop a call may pass the gate only to finish a unit that had begun, and a call that
-    was out with many items may have one more of them, the one that it was at.
+    After a stop a call may pass the gate only to finish a unit that had begun.
     """
     calls = {call.pk: call for call in facts.calls}
     states: dict[str, str] = {}
-    stopped_in, begun, items = 0, set[Unit](), None
+    stopped_in, begun = 0, set[Unit]()
     for event in facts.events:
-        match event.kind:
-            case "stop.requested":
-                stopped_in = max(stopped_in, event.data["epoch"])
-                begun = {_unit(calls[pk]) for pk in states if pk in calls and states[pk] in BEGUN}
-                items = Counter[str]()
-            case "run.requeued":
-                items = None
-            case "call.commit_allowed":
-                yield _finding_of_gate(facts, event, calls, stopped_in, begun)
-            case "call.item_landed" if items is not None and event.call_id:
-                items[event.call_id] += 1
-                what = (
-                    f"call {event.call_id} went on to another item (seq {event.seq}) after the stop"
-                )
-                yield facts.unless(items[event.call_id] == 1, what)
+        if event.kind == "stop.requested":
+            stopped_in = max(stopped_in, event.data["epoch"])
+            begun = {_unit(calls[pk]) for pk in states if pk in calls and states[pk] in BEGUN}
+        elif event.kind == "call.commit_allowed":
+            yield _finding_of_gate(facts, event, calls, stopped_in, begun)
         if event.call_id and event.kind in _STATE_AFTER:
             states[event.call_id] = _STATE_AFTER[event.kind]
+    if facts.items:
+        yield from _no_item_follows_a_stop(facts, calls)
+
+
+def _no_item_follows_a_stop(facts: Facts, calls: dict[str, ToolCall]) -> Iterator[Finding]:
+    """A call that was out with many items ends with the one that it was at, unless nothing may
+    interrupt it. What a look-up brings to light later was out before.
+    """
+    since_stop: Counter[str | None] | None = None
+    for event in facts.events:
+        if event.kind == "stop.requested":
+            since_stop = Counter()
+        elif event.kind == "run.requeued":
+            since_stop = None
+        elif event.kind == "call.item_landed" and event.actor == EXECUTOR:
+            call = calls.get(event.call_id or "")
+            if since_stop is not None and not (call and call.is_uninterruptible):
+                since_stop[event.call_id] += 1
+                what = f"call {event.call_id} went on to another item (seq {event.seq})"
+                yield facts.unless(since_stop[event.call_id] == 1, f"{what} after the stop")
 
 
 def _unit(call: ToolCall) -> Unit:

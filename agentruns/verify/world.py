@@ -7,6 +7,7 @@ from itertools import chain, islice
 from django.db.models import QuerySet
 
 from agentruns.models import CallItem, ToolCall
+from agentruns.states import READY
 from agentruns.verify.facts import Breach, Finding, Scope
 from agentruns.verify.reading import one_moment
 from tools.contract import Tier
@@ -15,8 +16,6 @@ from tools.world.record import RECORDED, Effect, Part, effects_of, parts
 BATCH = 500
 # Where the effect of a call may be out there.
 OUTSIDE = ("landed", "in_doubt", "in_flight")
-# Where a call may be that has many items, and was held after some of them.
-HELD = ("approved", "prepared", "frozen")
 
 
 def every_effect_has_its_row(scope: Scope) -> Iterator[Finding]:
@@ -70,7 +69,7 @@ def _finding_of_effect(
     if row is None:
         return Breach("", f"{what} is in the world, and on no record")
     is_kept = effect.request_id in items
-    if row.state not in OUTSIDE and not (is_kept and row.state in HELD):
+    if row.state not in OUTSIDE and not (is_kept and row.state in READY):
         return Breach(row.run_id, f"{what} is in the world; call {row.pk} is {row.state}")
     if row.state == "landed" and effect.is_item and not is_kept:
         return Breach(row.run_id, f"{what} is in the world; call {row.pk} has no such item")
