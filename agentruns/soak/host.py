@@ -1,0 +1,220 @@
+"""The host: has the stack, and breaks it on purpose while the player plays on it.
+
+What the player says comes line by line, as JSON: `playing` once it has begun, `progress`, `kill`
+with the number of a process that stands at a pause point, and at last its `report`. It plays until
+its stdin is closed.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psutil
+
+from agentruns.services.errors import ServiceError
+from agentruns.services.programs import BASE_DIR, MANAGE, WORKERS
+from agentruns.services.stack import Stack
+from agentruns.soak.plan import Blow, blows
+
+# Short, so that what has to time out does so many times in a soak.
+PACE = {
+    "MODEL_PACE": "0.25",
+    "LEASE_TTL": "1.5",
+    "CLAIM_TTL": "5",
+    "DRAIN_DEADLINE": "10",
+    "APPROVAL_TTL": "12",
+    "LOG_LEVEL": "ERROR",
+    "PYTHONWARNINGS": "ignore",
+}
+PLAY = "--play"
+GIVE_UP_AFTER = 300.0  # seconds that the end may take
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the person at the terminal asked for."""
+
+    minutes: float
+    seed: int
+    per_second: float
+    at_once: int
+
+
+class SoakError(ServiceError):
+    """The soak could not be played to its end; nothing is left running."""
+
+    code = "soak_not_played"
+
+
+class Host:
+    """One soak. Use it as a context: at the end nothing is left running."""
+
+    def __init__(self, wish: Wish, data_dir: Path, say: Say) -> None:
+        self._wish = wish
+        self._say = say
+        self._lost: list[str] = []
+        self._stack = Stack(
+            data_dir, web=False, durable=False, env=PACE, on_give_up=self._lost.append
+        )
+        self._counts: Counter[str] = Counter()
+        self._down: set[str] = set()
+        self._playing = threading.Event()
+        self._ended = threading.Event()
+        self._report: dict[str, Any] | None = None
+
+    def __enter__(self) -> Self:
+        self._stack.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.stop()
+
+    def soak(self) -> dict[str, Any]:
+        """Play, break, and report. Ctrl-C is the end of the play, and not of the report."""
+        with self._player() as player:
+            hearing = threading.Thread(target=self._hear, args=(player,), daemon=True)
+            hearing.start()
+            try:
+                self._break_things(self._wish.minutes * 60)
+            except KeyboardInterrupt:
+                self._say("Ctrl-C: this is the end of the play. The report follows.")
+            try:
+                self._end(player)
+            finally:
+                player.kill()
+            hearing.join()
+        if self._report is None:
+            raise SoakError("The player ended without a report; its words are above.")
+        took = {"seed": self._wish.seed, "minutes": self._wish.minutes}
+        broken = {"kills": self._kills(), "kills by target": dict(self._counts)}
+        return took | self._report | broken | {"given up": self._lost}
+
+    def _player(self) -> "subprocess.Popen[str]":
+        wish = {**vars(self._wish), "pause_dir": self._stack.env["PAUSE_DIR"]}
+        return subprocess.Popen(
+            [*MANAGE, "soak", PLAY, json.dumps(wish)],
+            # The player is at no pause point itself: it would wait for itself there.
+            env=self._stack.env | {"PAUSE_DIR": ""},
+            cwd=BASE_DIR,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def _hear(self, player: "subprocess.Popen[str]") -> None:
+        assert player.stdout is not None
+        for line in player.stdout:
+            heard = json.loads(line)
+            if "kill" in heard:
+                self._kill_at_point(heard["kill"])
+            if "progress" in heard:
+                self._say(f"{heard['progress']}  kills {self._kills()}")
+            if "playing" in heard:
+                self._playing.set()
+            self._report = heard.get("report", self._report)
+        self._playing.set()
+        self._ended.set()
+
+    def _end(self, player: "subprocess.Popen[str]") -> None:
+        """Let the player come to its end: everything stopped, settled, verified."""
+        assert player.stdin is not None
+        player.stdin.close()
+        if not self._ended.wait(GIVE_UP_AFTER):
+            raise SoakError("The player does not come to an end.")
+
+    # --- Breaking ----------------------------------------------------------
+    def _break_things(self, seconds: float) -> None:
+        self._playing.wait()
+        began = time.monotonic()
+        for blow in blows(self._wish.seed):
+            pause = min(blow.at, seconds) - (time.monotonic() - began)
+            if self._ended.wait(max(0.0, pause)):
+                raise SoakError("The player has ended too early; its words are above.")
+            if blow.at >= seconds:
+                return
+            self._strike(blow)
+
+    def _strike(self, blow: Blow) -> None:
+        """What is not up yet again is left alone: it shall come to work in between."""
+        if blow.kind == "child":
+            self._kill_child(blow.pick)
+        elif blow.kind not in self._down:
+            self._take_down(blow.kind, is_orderly=blow.is_orderly)
+
+    def _take_down(self, name: str, *, is_orderly: bool = False, where: str = "") -> None:
+        self._down.add(name)
+        self._note(f"{name} restarted" if is_orderly else f"{name} killed{where}")
+
+        def come_back() -> None:
+            began = time.monotonic()
+            try:
+                if is_orderly:
+                    self._stack.restart(name)
+                else:
+                    self._stack.kill(name)
+                    self._stack.wait_for(name)
+            except ServiceError as error:
+                self._lost.append(f"{name}: {error}")
+            self._down.discard(name)
+            self._log(f"{name} is back after {time.monotonic() - began:.1f} s")
+
+        threading.Thread(target=come_back, daemon=True).start()
+
+    def _kill_child(self, pick: float) -> None:
+        """One process of the pool that executes calls."""
+        leader = self._stack.pids.get("act")
+        children = _children(leader) if leader and "act" not in self._down else []
+        if children:
+            self._kill_process(children[int(pick * len(children))])
+
+    def _kill_at_point(self, pid: int) -> None:
+        """A worker of this stack, by number: what is none is left alone."""
+        for name in WORKERS:
+            leader = self._stack.pids.get(name)
+            if leader == pid:
+                self._take_down(name, where=" at a point")
+            elif leader and pid in _children(leader):
+                self._kill_process(pid, " at a point")
+
+    def _kill_process(self, pid: int, where: str = "") -> None:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        self._note(f"child killed{where}")
+
+    def _note(self, what: str) -> None:
+        self._counts[what] += 1
+        self._log(what)
+
+    def _log(self, what: str) -> None:
+        with (self._stack.data_dir / "logs" / "soak.log").open("a") as log:
+            log.write(f"{datetime.now(UTC):%H:%M:%S.%f} {what}\n")
+
+    def _kills(self) -> int:
+        """Workers and servers that were killed; an orderly restart is none."""
+        return sum(count for what, count in self._counts.items() if "killed" in what)
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return sorted(child.pid for child in psutil.Process(pid).children())
+    except psutil.Error:
+        return []
