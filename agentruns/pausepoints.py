@@ -6,8 +6,8 @@ a handler in their own process. Drills work across processes, by files in PAUSE_
 
 - `<point>.hold`: the first who reaches the point writes `<point>.reached` (who it is, and which
   message it works on) and waits until the hold is gone. Whoever comes second passes.
-- `<point>.lose`: whoever reaches the point rings no doorbell from there to its next point; each
-  one that would have rung is a line in `<point>.lost`.
+- `<point>.lose`: whoever reaches the point rings no doorbell from there to its next point. From
+  then on there is `<point>.lost`, with a line for each that would have rung.
 
 Every wait has a deadline.
 """
@@ -95,6 +95,8 @@ def file_handler(folder: Path) -> Handler:
             return
         if file_of(folder, run_id, point, "lose").exists():
             errand.lost_bells = file_of(folder, run_id, point, "lost")
+            with contextlib.suppress(OSError):
+                errand.lost_bells.touch()
         hold = file_of(folder, run_id, point, "hold")
         if hold.exists() and _is_first(file_of(folder, run_id, point, "taken")):
             _sign(file_of(folder, run_id, point, "reached"), errand)

@@ -1,164 +1,335 @@
 """Play one drill: start the run, act at its points, wait until nothing moves any more."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 
 from agentruns import demo, doorbell, ids
+from agentruns.celery import app
 from agentruns.drill.errors import DrillError
+from agentruns.drill.hands import Apart, Data, Hands, Threads
 from agentruns.drill.points import BEFORE_START, Point
-from agentruns.drill.steering import Steering, kill_worker
-from agentruns.errors import WrongState
+from agentruns.drill.steering import Reached, Steering, kill_worker
 from agentruns.models import Agent, Run, StopRequest, ToolCall
 from agentruns.planner.providers import DEMO
 from agentruns.protocol.start import start_run
 from agentruns.protocol.stop import request_stop
-from review.services import decide
+from compensation.models import Compensation
+from compensation.states import LIVING
+from tools.world.faults import Fault, Faults
 
 LOOK_EVERY = 0.01  # seconds
 PICK_UP_LIMIT = 30.0  # seconds until a worker has begun
 SILENCE_LIMIT = 90.0  # seconds without a word in the ledger; a look-up may wait for 64
+DELIVERY = 0.3  # seconds for a message that was sent a second time
+PAUSE = 0.5  # seconds for which a paused run is left alone
+LATECOMERS = 3.0  # seconds in which a point may still be reached once the run is over
 AFTERMATH = 1.0  # seconds after Stop and after the end in which something late would show
+
+OWNER, REVIEWER = "drill", "drill-reviewer"
+UNANSWERED = "none"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be played. `kill_at` may be the point of the stop, or another, or None."""
+    """What is to be played. At a point that is named several times, all of it is done, in the
+    order of the fields here. `keep_at`: whoever comes there waits for `Drill.let_go`.
+    """
 
     scenario: str
-    stop_at: Point
-    kill_at: Point | None = None
+    pause_at: tuple[Point, ...] = ()
+    stop_at: tuple[Point, ...] = ()
+    twice_at: tuple[Point, ...] = ()
+    kill_at: tuple[Point, ...] = ()
+    keep_at: tuple[Point, ...] = ()
+    lose_at: tuple[Point, ...] = ()
     pending: str = StopRequest.Pending.DISCARD
+    verdict: str = "approved"  # or rejected, or UNANSWERED
+    resumes: bool = False
+    undoes: bool = False
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def acts(self) -> dict[Point, list[str]]:
+        """What is done at each point, in order."""
+        named = {
+            "pause": self.pause_at,
+            "stop": self.stop_at,
+            "twice": self.twice_at,
+            "kill": self.kill_at,
+            "keep": self.keep_at,
+        }
+        points = [point for each in named.values() for point in each if point.is_reached]
+        return {p: [act for act, at in named.items() if p in at] for p in dict.fromkeys(points)}
+
+    @property
+    def kills_hands(self) -> bool:
+        return any(point.of_person for point in self.kill_at)
 
 
 @dataclass(frozen=True)
 class Played:
-    """What was done. `answer_ms`: Stop, as the one who pressed it waited for it. `is_settled`:
-    nothing moves any more, or only a person can move it.
+    """What was done. `answer_ms`: the first Stop, as the one who pressed it waited for it.
+    `is_settled`: nothing moves any more, or only a person can move it.
     """
 
     run_id: str
-    stop: StopRequest | None
     answer_ms: float | None
-    killed_pid: int | None
     is_settled: bool
+    killed: tuple[tuple[str, int], ...] = ()  # where, and which process
+    twice: tuple[tuple[str, str], ...] = ()  # where, and which task
+    lost: dict[str, int] = field(default_factory=dict)  # from where, how many doorbells
+    refused: tuple[str, ...] = ()  # what could not be done, as a person is told
+
+
+@dataclass
+class Station:
+    """A held point: what is still to be done with whoever comes there."""
+
+    point: Point
+    to_do: list[str]
+    reached: Reached | None = None
+    begun: Callable[[], bool] | None = None
+    is_let_go: bool = False
+    is_done: bool = False
 
 
 def play(plan: Plan) -> Played:
     """Play it to its end. Raises DrillError, with the run stopped, if it cannot be played."""
-    drill = Drill(plan)
-    with drill.steering:
-        try:
-            return drill.play()
-        except BaseException:
-            drill.give_up()
-            raise
+    hands = Apart() if plan.kills_hands else Threads()
+    try:
+        with Drill(plan, hands) as drill:
+            while not drill.step(Run.objects.get(pk=drill.run_id)):
+                time.sleep(LOOK_EVERY)
+            time.sleep(AFTERMATH)
+            return drill.played()
+    finally:
+        hands.close()
 
 
 class Drill:
-    """One drill on its way."""
+    """One drill on its way: `step` it until it is over. Use it as a context."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, hands: Hands) -> None:
         self.plan = plan
         self.run_id = ids.run_id()
-        self.steering = Steering(self.run_id)
-        self.owner = demo.person("drill", "Drill", "Owner")
-        self.reviewer = demo.person("drill-reviewer", "Drill", "Reviewer", reviews=True)
-        self.stop: StopRequest | None = None
-        self.answer_ms: float | None = None
-        self.killed_pid: int | None = None
+        self.stations = [Station(point, acts) for point, acts in plan.acts.items()]
+        self.presses: list[Future[Data]] = []
+        self._hands = hands
+        self._steering = Steering(self.run_id)
+        self._asked: list[Future[Data]] = []
+        self._decided: set[str] = set()
+        self._killed: list[tuple[str, int]] = []
+        self._twice: list[tuple[str, str]] = []
+        self._to_come = [
+            verb for verb, on in (("resume", plan.resumes), ("undo", plan.undoes)) if on
+        ]
+        self._is_rung = False
+        self._is_settled = True
+        self._since: dict[str, float] = {}
         self._alive = _Watch(PICK_UP_LIMIT)
 
-    def play(self) -> Played:
-        """Start, act, wait."""
-        self._arm()
-        self._start()
-        is_settled = self._until_over()
-        self._must_have_acted()
-        time.sleep(AFTERMATH)
-        stop = StopRequest.objects.get(pk=self.stop.pk) if self.stop else None
-        return Played(self.run_id, stop, self.answer_ms, self.killed_pid, is_settled)
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self._steering.clear()
+            raise
+        return self
 
-    def give_up(self) -> None:
-        """Leave no run behind that still acts."""
-        if Run.objects.filter(pk=self.run_id).exists():
-            request_stop(self.run_id, by=self.owner, reason="The drill was given up.")
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._steering.clear()
+        if error is not None and Run.objects.filter(pk=self.run_id).exists():
+            # Leave no run behind that still acts.
+            owner = demo.person(OWNER, "Drill", "Owner")
+            request_stop(self.run_id, by=owner, reason="The drill was given up.")
 
-    def _arm(self) -> None:
-        plan = self.plan
-        if plan.stop_at.is_reached_by_a_worker:
-            self.steering.arm(plan.stop_at)
-        if plan.kill_at is not None:
-            self.steering.arm(plan.kill_at)
+    def step(self, run: Run) -> bool:
+        """Do what is to be done now; True once nothing moves any more, or nobody can move it.
 
+        Raises DrillError if the run was never picked up, or never came to one of the points.
+        """
+        self._ring()
+        for station in self.stations:
+            self._serve(station)
+        self._decide()
+        self._unpause(run)
+        if self._is_busy() or not _is_over(run):
+            return self._is_stuck(run)
+        if self._to_come:
+            self._ask(self._to_come.pop(0))
+            return False
+        return not self._lacks_time_for(self._missed())
+
+    def let_go(self) -> None:
+        """Let go whoever is kept."""
+        for station in self.stations:
+            station.is_let_go = True
+
+    def played(self) -> Played:
+        """What was done, once it is over."""
+        answers = [each.result() for each in self._asked if each.done()]
+        pressed = [each.result() for each in self.presses if each.done()]
+        lost = {point.text: self._steering.lost(point) or 0 for point in self.plan.lose_at}
+        return Played(
+            self.run_id,
+            answer_ms=pressed[0].get("took_ms") if pressed else None,
+            is_settled=self._is_settled,
+            killed=tuple(self._killed),
+            twice=tuple(self._twice),
+            lost=lost,
+            refused=tuple(each["refused"] for each in answers if "refused" in each),
+        )
+
+    # --- The start -------------------------------------------------------------------------------
     def _start(self) -> None:
-        agent = _agent_of(self.plan.scenario)
-        run = start_run(
-            owner=self.owner, agent=agent, goal=agent.example_goal, run_id=self.run_id, ring=False
-        )
-        epoch = run.epoch
-        if self.plan.stop_at.text == BEFORE_START:
+        plan = self.plan
+        for station in self.stations:
+            self._steering.hold(station.point)
+        for point in plan.lose_at:
+            self._steering.lose(point)
+        for fault in plan.faults:
+            Faults(settings.WORLD_DIR).add(fault)
+        agent = _agent_of(plan.scenario)
+        owner = demo.person(OWNER, "Drill", "Owner")
+        demo.person(REVIEWER, "Drill", "Reviewer", reviews=True)
+        self._epoch = start_run(
+            owner=owner, agent=agent, goal=agent.example_goal, run_id=self.run_id, ring=False
+        ).epoch
+        if any(point.text == BEFORE_START for point in plan.stop_at):
             self._press()
-        # Before the start this doorbell is late: whoever hears it must find nothing to do.
-        doorbell.ring_task("agentruns.tasks.think", run.pk, epoch)
 
-    def _until_over(self) -> bool:
-        """Act until nothing moves any more; False if something should move and does not."""
-        while True:
-            run = Run.objects.get(pk=self.run_id)
-            if _is_over(run):
-                return True
-            if not self._alive.hears(run):
-                if run.status == "queued":
-                    raise DrillError(_("No worker has picked the run up. Are they running?"))
-                return False
-            self._act()
-            time.sleep(LOOK_EVERY)
+    def _ring(self) -> None:
+        """Before the start this doorbell is late: whoever hears it must find nothing to do."""
+        if not self._is_rung and all(press.done() for press in self.presses):
+            self._is_rung = True
+            doorbell.ring_task("agentruns.tasks.think", self.run_id, self._epoch)
 
-    def _act(self) -> None:
-        stop_at, kill_at = self.plan.stop_at, self.plan.kill_at
-        if self.stop is None and stop_at.is_reached_by_a_worker and self.steering.at(stop_at):
-            self._press()
-        if kill_at is not None and self.killed_pid is None:
-            self._kill(kill_at)
-        if self.stop is not None and (kill_at != stop_at or self.killed_pid):
-            self.steering.release(stop_at)
-        if self.stop is None:
-            self._approve()
+    # --- At a point ------------------------------------------------------------------------------
+    def _serve(self, station: Station) -> None:
+        """Do what is to be done at a point, one thing after the other; then let go."""
+        if station.is_done:
+            return
+        station.reached = station.reached or self._steering.at(station.point)
+        if station.reached is None:
+            return
+        while station.to_do and self._has_done(station.to_do[0], station, station.reached):
+            station.to_do.pop(0)
+            station.begun = None
+        if not station.to_do:
+            station.is_done = True
+            self._steering.release(station.point)
 
-    def _press(self) -> None:
-        began = time.perf_counter()
-        self.stop = request_stop(
-            self.run_id, by=self.owner, reason="drill", pending=self.plan.pending
-        )
-        self.answer_ms = (time.perf_counter() - began) * 1000
+    def _has_done(self, act: str, station: Station, reached: Reached) -> bool:
+        if act == "keep":
+            return station.is_let_go
+        if act == "kill":
+            kill_worker(reached.pid)
+            self._killed.append((station.point.text, reached.pid))
+            return True
+        if station.begun is None:
+            station.begun = self._begin(act, station, reached)
+        return station.begun()
 
-    def _kill(self, kill_at: Point) -> None:
-        pid = self.steering.at(kill_at)
-        if pid is not None and (self.stop is not None or kill_at != self.plan.stop_at):
-            kill_worker(pid)
-            self.killed_pid = pid
-            self.steering.release(kill_at)
+    def _begin(self, act: str, station: Station, reached: Reached) -> Callable[[], bool]:
+        """Begin an act; returns whether it is done, as a question."""
+        if act == "stop":
+            return self._press().done
+        if act == "pause":
+            return self._ask("pause").done
+        self._twice.append((station.point.text, reached.task))
+        if not reached.task:
+            return self._again(station.point).done
+        app.send_task(reached.task, args=list(reached.args), retry=False)
+        until = time.monotonic() + DELIVERY
+        return lambda: time.monotonic() > until
 
-    def _approve(self) -> None:
-        """Say yes as a reviewer, but not to what comes after the stop: it would race with it."""
+    def _press(self) -> "Future[Data]":
+        press = self._ask("stop", pending=self.plan.pending)
+        self.presses.append(press)
+        return press
+
+    def _again(self, point: Point) -> "Future[Data]":
+        """Whoever asked asks a second time, while the first time is not over."""
+        if point.call is not None:
+            call = ToolCall.objects.get(run=self.run_id, number=point.call)
+            return self._ask("decide", REVIEWER, call=call.pk, verdict=self.plan.verdict)
+        verb = point.text.split(":")[0]
+        if verb == "stop":
+            return self._ask(verb, pending=self.plan.pending)
+        return self._ask("unpause" if point.text == "pause:ended" else verb)
+
+    def _ask(self, verb: str, by: str = OWNER, **details: Any) -> "Future[Data]":
+        asked = self._hands.ask(verb, self.run_id, by, **details)
+        self._asked.append(asked)
+        return asked
+
+    # --- What people do meanwhile ----------------------------------------------------------------
+    def _decide(self) -> None:
+        """Answer as a reviewer, but not what comes after the stop: it would race with it."""
+        is_resumed = self.plan.resumes and "resume" not in self._to_come
+        if self.plan.verdict == UNANSWERED or (self.presses and not is_resumed):
+            return
         asking = ToolCall.objects.filter(run=self.run_id, state="awaiting_approval")
-        if last := self.plan.stop_at.call:
+        if not is_resumed and (last := self._last_call()):
             asking = asking.filter(number__lte=last)
-        for call in asking:
-            try:
-                decide(call.pk, by=self.reviewer, verdict="approved", digest=call.args_digest)
-            except WrongState:  # it ended at this moment, and its end is on record
-                continue
+        for pk in asking.values_list("pk", flat=True):
+            if pk not in self._decided:
+                self._decided.add(pk)
+                self._ask("decide", REVIEWER, call=pk, verdict=self.plan.verdict)
 
-    def _must_have_acted(self) -> None:
-        missed = []
-        if self.stop is None and self.plan.stop_at.is_reached_by_a_worker:
-            missed.append(self.plan.stop_at)
-        if self.killed_pid is None and self.plan.kill_at is not None:
-            missed.append(self.plan.kill_at)
-        if missed:
+    def _last_call(self) -> int | None:
+        """The call at which the run is stopped, if it is at a call."""
+        return next((point.call for point in self.plan.stop_at if point.call), None)
+
+    def _unpause(self, run: Run) -> None:
+        """Let a paused run go on, once what was under way has had time to report."""
+        is_quiet = run.suspended_reason == "paused" and not (self._is_busy() or run.lease_holder)
+        if is_quiet and not ToolCall.objects.filter(run=run, state="in_flight").exists():
+            if self._has_been("paused", PAUSE):
+                self._ask("unpause")
+        else:
+            self._since.pop("paused", None)
+
+    # --- Whether it is over ----------------------------------------------------------------------
+    def _is_busy(self) -> bool:
+        """Whether somebody is held, or waits for an answer, or an undo is under way."""
+        at_work = any(station.reached and not station.is_done for station in self.stations)
+        return (
+            at_work
+            or not self._is_rung
+            or not all(each.done() for each in self._asked)
+            or Compensation.objects.filter(call__run=self.run_id, state__in=LIVING).exists()
+        )
+
+    def _is_stuck(self, run: Run) -> bool:
+        if self._alive.hears(run):
+            return False
+        if run.status == "queued":
+            raise DrillError(_("No worker has picked the run up. Are they running?"))
+        self._is_settled = False
+        return True
+
+    def _missed(self) -> list[Point]:
+        missed = [station.point for station in self.stations if not station.is_done]
+        return missed + [p for p in self.plan.lose_at if self._steering.lost(p) is None]
+
+    def _lacks_time_for(self, missed: list[Point]) -> bool:
+        """Whether the run may still come to these points; DrillError once it has had its time."""
+        if not missed:
+            return False
+        if self._has_been("over", LATECOMERS):
             run = Run.objects.get(pk=self.run_id)
             raise DrillError(
                 _("The run never came to %(point)s. It made %(calls)d calls and ended: %(status)s.")
@@ -168,6 +339,10 @@ class Drill:
                     "status": run.status,
                 }
             )
+        return True
+
+    def _has_been(self, what: str, seconds: float) -> bool:
+        return time.monotonic() - self._since.setdefault(what, time.monotonic()) > seconds
 
 
 class _Watch:

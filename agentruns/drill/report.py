@@ -9,6 +9,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from agentruns.drill.play import Plan, Played
+from agentruns.drill.points import NEVER
 from agentruns.models import LedgerEvent, Output, Run, StopRequest, ToolCall
 from agentruns.queries import inventory, milliseconds
 from agentruns.states import GROUPS
@@ -24,7 +25,8 @@ def report_of(plan: Plan, played: Played) -> Data:
     """The report, ready for JSON. `passed` is the verdict: see `has_passed`."""
     run = Run.objects.get(pk=played.run_id)
     calls = {call.request_id: call for call in ToolCall.objects.filter(run=run)}
-    stop = played.stop if _was_in_time(played.stop) else None
+    asked = list(StopRequest.objects.filter(run=run).order_by("epoch"))
+    stops = [stop for stop in asked if stop.won_by == StopRequest.WonBy.STOP]
     there = _effects_of(run, calls)
     requests = [each for each in model_requests(settings.WORLD_DIR) if each.run == run.pk]
     groups = inventory(run)
@@ -32,16 +34,23 @@ def report_of(plan: Plan, played: Played) -> Data:
     return {
         "run_id": run.pk,
         "scenario": plan.scenario,
-        "stop_at": plan.stop_at.text,
+        "stop_at": " ".join(point.text for point in plan.stop_at) or NEVER,
         "status": run.status,
         "is_settled": played.is_settled,
-        "stop": _stop(played, requests),
-        "kill": {"at": plan.kill_at.text, "pid": played.killed_pid} if plan.kill_at else None,
+        "stop": _stop(asked[0], played, requests) if asked else None,
+        "killed": [{"at": at, "pid": pid} for at, pid in played.killed],
+        "twice": [{"at": at, "task": task} for at, task in played.twice],
+        "lost": played.lost,
+        "refused": list(played.refused),
         "doubts": _doubts(run),
         "groups": {name: groups[name] for name in GROUPS},
         "world": _world(there, calls),
-        "tokens": _tokens(run, requests, stop),
-        "leaked": [*_leaks_by_ledger(run, stop), *_leaks_by_world(there, calls, stop)],
+        "tokens": _tokens(run, requests, stops[0] if stops else None),
+        "leaked": [
+            leak
+            for stop in stops
+            for leak in (*_leaks_by_ledger(run, stop), *_leaks_by_world(there, calls, stop))
+        ],
         "breaches": breaches,
         "agreement": not breaches,
     }
@@ -52,12 +61,13 @@ def has_passed(report: Data) -> bool:
     return report["agreement"] and not report["leaked"] and report["is_settled"]
 
 
-def _was_in_time(stop: StopRequest | None) -> bool:
-    return stop is not None and stop.won_by == StopRequest.WonBy.STOP
-
-
 def _effects_of(run: Run, calls: dict[str, ToolCall]) -> list[Effect]:
-    return [each for each in effects(settings.WORLD_DIR) if each.request_id in calls]
+    return [each for each in effects(settings.WORLD_DIR) if _key(each) in calls]
+
+
+def _key(effect: Effect) -> str:
+    """The key of the call. Item N of a call with many has "/N" behind it."""
+    return effect.request_id.partition("/")[0]
 
 
 def _breaches(run: Run) -> list[Data]:
@@ -73,19 +83,16 @@ def _breaches(run: Run) -> list[Data]:
 def _orphans(run: Run) -> Iterator[Data]:
     """Effects since the run began that are on no record at all: they may be this run's."""
     since = [each for each in effects(settings.WORLD_DIR) if each.at >= run.created_at]
-    keys = [each.request_id for each in since]
+    keys = [_key(each) for each in since]
     known = set(ToolCall.objects.filter(request_id__in=keys).values_list("request_id", flat=True))
     for each in since:
         # A key of ours; anybody may use the demo world's servers by hand.
-        if each.request_id.startswith("req_") and each.request_id not in known:
+        if each.request_id.startswith("req_") and _key(each) not in known:
             what = f"{each.tool} {each.request_id} is in the world, and on no record"
             yield {"invariant": "I2", "what": what}
 
 
-def _stop(played: Played, requests: list[ModelRequest]) -> Data | None:
-    stop = played.stop
-    if stop is None:
-        return None
+def _stop(stop: StopRequest, played: Played, requests: list[ModelRequest]) -> Data:
     cut = [each.ended_at for each in requests if each.end == "closed_by_client" and each.ended_at]
     closed = [at for at in cut if at >= stop.requested_at]
     return {
@@ -119,7 +126,7 @@ def _world(there: list[Effect], calls: dict[str, ToolCall]) -> Data:
     """Per tool, each effect as the world recorded it, and whose it is."""
     found: dict[str, list[Data]] = defaultdict(list)
     for effect in there:
-        call = calls[effect.request_id]
+        call = calls[_key(effect)]
         found[effect.tool].append(
             {"call": call.pk, "at": effect.at.isoformat(), "what": effect.data}
         )
@@ -141,26 +148,32 @@ def _after(requests: list[ModelRequest], moment: datetime) -> int:
     return sum(each.tokens_after(moment) for each in requests)
 
 
-def _leaks_by_ledger(run: Run, stop: StopRequest | None) -> Iterator[Data]:
-    """I1 by order: a gate that opened after the stop."""
-    if stop is None:
-        return
+def _leaks_by_ledger(run: Run, stop: StopRequest) -> Iterator[Data]:
+    """I1 by order: a gate that opened after the stop, on an authority from before it."""
     asked = LedgerEvent.objects.get(run=run, kind="stop.requested", data__epoch=stop.epoch)
-    passed = LedgerEvent.objects.filter(run=run, kind="call.commit_allowed", seq__gt=asked.seq)
+    passed = LedgerEvent.objects.filter(
+        run=run,
+        kind="call.commit_allowed",
+        seq__gt=asked.seq,
+        data__epoch__lte=stop.epoch,
+        call__unit="",  # a step of a unit that had begun
+    )
     for event in passed:
         why = _("It passed the gate after Stop (seq %(seq)d).") % {"seq": event.seq}
         yield {"call": event.call_id, "by": "ledger", "why": why}
 
 
 def _leaks_by_world(
-    there: list[Effect], calls: dict[str, ToolCall], stop: StopRequest | None
+    there: list[Effect], calls: dict[str, ToolCall], stop: StopRequest
 ) -> Iterator[Data]:
-    """I1 by the world's own clock: an effect after the stop that had not left before it."""
-    if stop is None:
-        return
+    """I1 by the world's own clock: an effect after the stop that had not left before it, and was
+    not let go anew when the run was resumed.
+    """
     for effect in there:
-        call = calls[effect.request_id]
+        call = calls[_key(effect)]
         had_left = call.gate_passed_at and call.gate_passed_at < stop.no_new_effect_at
-        if effect.at > stop.no_new_effect_at and not had_left:
+        if call.unit or call.epoch > stop.epoch or had_left:
+            continue
+        if effect.at > stop.no_new_effect_at:
             why = _("It happened at %(at)s, after Stop.") % {"at": effect.at.isoformat()}
             yield {"call": call.pk, "by": "world", "why": why}

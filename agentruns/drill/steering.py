@@ -1,11 +1,12 @@
 """The drill's end of the pause points: files that make workers say where they are, and wait."""
 
+import json
 import os
 import shutil
 import signal
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Any
 
 import psutil
 from django.conf import settings
@@ -17,44 +18,61 @@ from agentruns.pausepoints import file_of
 from agentruns.services.processes import MARK
 
 
+@dataclass(frozen=True)
+class Reached:
+    """Who stands at a point. `task` is "" for whoever is no worker."""
+
+    pid: int
+    task: str
+    args: tuple[Any, ...]
+
+
 class Steering:
-    """Steers the workers of one run. Use it as a context: at the end every hold is let go."""
+    """Steers the workers of one run. `clear` it at the end: a hold that is left keeps a worker."""
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
         self._root = Path(settings.PAUSE_DIR) if settings.PAUSE_DIR else None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def clear(self) -> None:
+        """Let go of every hold, and forget what was reached."""
         if self._root is not None:
             shutil.rmtree(self._root / self._run_id, ignore_errors=True)
 
-    def arm(self, point: Point) -> None:
-        """Have whoever reaches `point` say so, and wait there until `release`.
+    def hold(self, point: Point) -> None:
+        """Have the first who reaches `point` say so, and wait there until `release`.
 
         A driver that waits at a token still hears of Stop, and cuts the model off.
         """
-        path = self._file(point, "hold")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+        self._set(point, "hold")
 
-    def at(self, point: Point) -> int | None:
-        """The number of the process that reached `point`, or None."""
+    def lose(self, point: Point) -> None:
+        """Have whoever reaches `point` ring no doorbell until its next point."""
+        self._set(point, "lose")
+
+    def at(self, point: Point) -> Reached | None:
+        """Who reached the held `point`, or None."""
         try:
-            return int(self._file(point, "reached").read_text())
+            who = json.loads(self._file(point, "reached").read_text())
+        except OSError:
+            return None
+        return Reached(who["pid"], who["task"], tuple(who["args"]))
+
+    def lost(self, point: Point) -> int | None:
+        """How many doorbells were lost from `point` on; None if nobody came there."""
+        try:
+            return len(self._file(point, "lost").read_text().splitlines())
         except OSError:
             return None
 
     def release(self, point: Point) -> None:
         """Let go whoever waits at `point`."""
         self._file(point, "hold").unlink(missing_ok=True)
+
+    def _set(self, point: Point, what: str) -> None:
+        path = self._file(point, what)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
 
     def _file(self, point: Point, what: str) -> Path:
         if self._root is None:
@@ -68,7 +86,7 @@ class Steering:
 
 
 def kill_worker(pid: int) -> None:
-    """SIGKILL a worker of this stack. Raises DrillError if the process is none."""
+    """SIGKILL a process of this stack. Raises DrillError if it is none."""
     try:
         is_ours = psutil.Process(pid).environ().get(MARK) == str(settings.DATA_DIR)
     except (psutil.Error, OSError):

@@ -36,7 +36,7 @@ def lines_of(report: Data) -> Iterator[str]:
 
 
 def _stop(report: Data) -> Iterator[str]:
-    stop, kill, tokens = report["stop"], report["kill"], report["tokens"]
+    stop, tokens = report["stop"], report["tokens"]
     if stop is not None:
         yield _(
             "Stop    answered in %(answer)s; no new effect after %(gate)s; settled after %(safe)s"
@@ -54,8 +54,14 @@ def _stop(report: Data) -> Iterator[str]:
             "late": tokens["after_stop_250ms"],
         }
     yield _("Tokens  %(generated)d generated, %(shown)d shown as text") % tokens
-    if kill is not None:
-        yield _("Killed  process %(pid)s at %(at)s") % kill
+    for killed in report["killed"]:
+        yield _("Killed  process %(pid)s at %(at)s") % killed
+    for twice in report["twice"]:
+        yield _("Twice   at %(at)s, %(task)s") % twice | {"task": twice["task"] or _("by hand")}
+    for at, bells in report["lost"].items():
+        yield _("Lost    at %(at)s, %(bells)d doorbells") % {"at": at, "bells": bells}
+    for sentence in report["refused"]:
+        yield _("Refused %(sentence)s") % {"sentence": sentence}
     for call in report["doubts"]:
         yield _("Doubt   %(tool)s was in doubt; %(found)s") % {
             "tool": call["tool"],

@@ -12,11 +12,16 @@ NEVER_REACHED = {
     "--stop-at call:9:gate --scenario report": "call:9:gate. It made 3 calls and ended: completed",
     "--stop-at call:1:buffered --scenario report": "never came to call:1:buffered",
     "--kill-at call:9:sent --scenario report": "never came to call:9:sent",
+    "--lose-at call:9:sent --scenario report": "never came to call:9:sent",
+    "--twice-at stop:begin --scenario report": "never came to stop:begin",
 }
 MISTYPED = {
     "--stop-at call:x:gate": "There is no point “call:x:gate”. Points: never, before-start",
     "--scenario outbox": "There is no scenario “outbox”; known: ",
-    "--kill-at never": "no worker comes to “never”",
+    "--kill-at never": "nobody comes to “never”",
+    "--fault mail=drop": "“mail=drop” is no fault. TOOL is one of email.send, ",
+    "--fault email.send=explode": "KIND is one of refuse, busy, slow, hang, drop, error",
+    "--fault git.open_draft=busy": "git cannot be busy",
     "--pending perhaps": "invalid choice: 'perhaps'",
 }
 DRILLS = list(NEVER_REACHED)

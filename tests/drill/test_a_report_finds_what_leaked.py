@@ -34,9 +34,9 @@ def world_dir(settings: Settings, tmp_path: Path) -> Path:
 
 def drilled(run: Run, owner: User, *, is_settled: bool = True) -> dict[str, Any]:
     """The report on a run that is stopped now, or was."""
-    stop = request_stop(run.pk, by=owner)
-    plan = Plan("inbox", point("call:1:gate"))
-    return report_of(plan, Played(run.pk, stop, 1.0, None, is_settled))
+    request_stop(run.pk, by=owner)
+    plan = Plan("inbox", stop_at=(point("call:1:gate"),))
+    return report_of(plan, Played(run.pk, 1.0, is_settled))
 
 
 def has_effect(world_dir: Path, request_id: str) -> None:

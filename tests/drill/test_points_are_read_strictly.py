@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from agentruns.drill.errors import DrillError
@@ -6,7 +8,7 @@ from agentruns.drill.points import PATTERNS, point
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_every_pattern_is_a_point_once_it_has_a_number(pattern: str) -> None:
-    text = pattern.replace("N", "12")
+    text = re.sub(r"\b[TNK]\b", "12", pattern)
     assert point(text).text == text
 
 
@@ -28,7 +30,10 @@ def test_every_pattern_is_a_point_once_it_has_a_number(pattern: str) -> None:
         "call:9999999:gate",
         " never",
         "Never",
-        "stop:begin",
+        "stop:ended",
+        "sweep:nothing",
+        "call:1:item",
+        "call:1:item:0",
         "../../etc",
     ],
 )

@@ -3,19 +3,24 @@
 import json
 import sys
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandParser
 
 from agentruns.drill.errors import DrillError
-from agentruns.drill.play import Plan, play
-from agentruns.drill.points import NEVER, PATTERNS, Point, point
+from agentruns.drill.faults import FAULTS, SERVICES
+from agentruns.drill.play import UNANSWERED, Plan, play
+from agentruns.drill.points import Point, listing, point
 from agentruns.drill.report import has_passed, report_of
 from agentruns.drill.table import lines_of
 from agentruns.models import StopRequest
 from agentruns.services.ensure import ServicesCommand
+from review.models import Approval
 from tools.world import scenarios
+from tools.world.faults import Fault
 from tools.world.scenarios import ScenarioError
 
 NOT_PLAYED = 2  # as argparse: it was asked for something that cannot be done
@@ -23,19 +28,25 @@ NOT_PLAYED = 2  # as argparse: it was asked for something that cannot be done
 
 class Command(ServicesCommand):
     help = (
-        "Play a scenario on the workers that are up (or on some of its own), stop it at a point, "
-        "and compare what the ledger says with what the world recorded. Exits 0 only if they "
-        "agree and nothing leaked; 2 if it could not be played."
+        "Play a scenario on the workers that are up (or on some of its own), break something at a "
+        "point of it, and compare what the ledger says with what the world recorded. Exits 0 only "
+        "if they agree and nothing leaked; 2 if it could not be played. Whatever takes a POINT may "
+        "be given several times; --list-points says which there are, and what leads there."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--scenario", type=_scenario, default="inbox", help="default: inbox")
-        parser.add_argument("--stop-at", type=_point, default=NEVER, metavar="POINT")
+        for option, (read, meaning) in AT_POINTS.items():
+            parser.add_argument(
+                option, type=read, action="append", default=[], metavar="POINT", help=meaning
+            )
         parser.add_argument(
-            "--kill-at",
-            type=_worker_point,
-            metavar="POINT",
-            help="kill -9 the worker that comes to this point",
+            "--fault",
+            type=_fault,
+            action="append",
+            default=[],
+            metavar="TOOL=KIND",
+            help=f"what the world does wrong with the tool's next effect: {', '.join(FAULTS)}",
         )
         parser.add_argument(
             "--pending",
@@ -43,6 +54,14 @@ class Command(ServicesCommand):
             default=StopRequest.Pending.DISCARD.value,
             help="what becomes of calls that have not started",
         )
+        parser.add_argument(
+            "--answer",
+            choices=(*Approval.Verdict.values, UNANSWERED),
+            default=Approval.Verdict.APPROVED.value,
+            help="what a reviewer says to each call that asks",
+        )
+        parser.add_argument("--resume", action="store_true", help="take the stopped run up again")
+        parser.add_argument("--undo", action="store_true", help="at the end undo all that landed")
         parser.add_argument("--json", action="store_true", help="print JSON, and nothing else")
         parser.add_argument(
             "--list-points", action=_ListPoints, nargs=0, help="print the points and exit"
@@ -57,9 +76,12 @@ class Command(ServicesCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         plan = Plan(
             scenario=options["scenario"],
-            stop_at=options["stop_at"],
-            kill_at=options["kill_at"],
+            **{name: tuple(options[name]) for name in _NAMES},
+            faults=tuple(options["fault"]),
             pending=options["pending"],
+            verdict=options["answer"],
+            resumes=options["resume"],
+            undoes=options["undo"],
         )
         try:
             if not settings.DEMO:
@@ -79,8 +101,8 @@ class Command(ServicesCommand):
 
 class _ListPoints(Action):
     def __call__(self, parser: ArgumentParser, namespace: Namespace, *rest: Any) -> None:
-        for pattern, meaning in PATTERNS.items():
-            sys.stdout.write(f"{pattern:<18}{meaning}\n")
+        for line in listing():
+            sys.stdout.write(f"{line}\n")
         parser.exit()
 
 
@@ -91,11 +113,23 @@ def _point(text: str) -> Point:
         raise ArgumentTypeError(str(error)) from error
 
 
-def _worker_point(text: str) -> Point:
+def _reached_point(text: str) -> Point:
     found = _point(text)
-    if not found.is_reached_by_a_worker:
-        raise ArgumentTypeError(f"no worker comes to “{text}”; see --list-points")
+    if not found.is_reached:
+        raise ArgumentTypeError(f"nobody comes to “{text}”; see --list-points")
     return found
+
+
+def _fault(text: str) -> Fault:
+    tool, _equals, kind = text.partition("=")
+    if tool not in SERVICES or kind not in FAULTS:
+        raise ArgumentTypeError(
+            f"“{text}” is no fault. TOOL is one of {', '.join(SERVICES)}; "
+            f"KIND is one of {', '.join(FAULTS)}"
+        )
+    if (SERVICES[tool], kind) == ("git", "busy"):
+        raise ArgumentTypeError("git cannot be busy; choose refuse")
+    return replace(FAULTS[kind], service=SERVICES[tool])
 
 
 def _scenario(name: str) -> str:
@@ -103,3 +137,13 @@ def _scenario(name: str) -> str:
         return scenarios.load(name).name
     except ScenarioError as error:
         raise ArgumentTypeError(str(error)) from error
+
+
+AT_POINTS: dict[str, tuple[Callable[[str], Point], str]] = {
+    "--stop-at": (_point, "press Stop there (twice: a second time at a second point)"),
+    "--pause-at": (_reached_point, "press Pause there, and let the run go on a moment later"),
+    "--kill-at": (_reached_point, "kill -9 whoever comes to this point"),
+    "--twice-at": (_reached_point, "deliver the message a second time to whoever comes there"),
+    "--lose-at": (_reached_point, "lose each doorbell that is rung from there to the next point"),
+}
+_NAMES = [option.strip("-").replace("-", "_") for option in AT_POINTS]
