@@ -15,6 +15,7 @@ from agentruns.page.people import names_of
 from agentruns.page.readable import Field, fields_of
 from agentruns.page.words import (
     DENIED,
+    DROPPED,
     Pill,
     call_pill,
     clock,
@@ -23,13 +24,13 @@ from agentruns.page.words import (
     span,
     tier_words,
 )
+from agentruns.protocol.outcome import ATTEMPT_LIMIT
+from agentruns.protocol.units import in_words
 from agentruns.states import CALL
 from compensation.models import Compensation
 from compensation.queries import foresee
 from compensation.states import COMPENSATION
 from tools import registry
-
-ATTEMPT_LIMIT = 4
 
 
 @dataclass(frozen=True)
@@ -192,13 +193,15 @@ def _of_never_started(call: ToolCall, context: Context) -> list[str]:
     why = ""
     if call.state == "denied":
         why = str(DENIED.get(call.reason, ""))
+    elif call.state == "voided":
+        why = str(DROPPED.get(call.reason, ""))
     elif call.state == "rejected" and (word := context.words.get(call.pk)):
         why = _("%(who)s rejected it at %(time)s") % {
             "who": word.name,
             "time": clock(word.event.at),
         }
         why = f"{why}: “{call.detail}”" if call.detail else why
-    return [why]
+    return [_unit(call), why]
 
 
 def _approved(call: ToolCall) -> str:
@@ -209,10 +212,7 @@ def _approved(call: ToolCall) -> str:
 
 def _unit(call: ToolCall) -> str:
     """Which step of what is only finished or not begun: “transfer, step 2 of 2”."""
-    if not call.unit:
-        return ""
-    words = {"unit": call.unit.split(":", 1)[0], "step": call.unit_step, "of": call.unit_of}
-    return _("%(unit)s, step %(step)d of %(of)d") % words
+    return in_words(call) if call.unit else ""
 
 
 def _tried(call: ToolCall) -> str:

@@ -7,8 +7,8 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 
 from agentruns.models import CallItem, Run, ToolCall
+from agentruns.protocol.items import keys_of
 from tools import registry
-from tools.errors import BadArguments
 
 OF_ITEMS = frozenset({"items", "of"})  # what a receipt says of its items, which are shown apart
 
@@ -37,7 +37,7 @@ def items_of(call: ToolCall, landed: Sequence[CallItem]) -> list[Item]:
     if call.gate_passed_at is None:
         return []
     at = {item.key: item.at for item in landed}
-    keys = list(dict.fromkeys([*_asked_for(call), *at]))
+    keys = list(dict.fromkeys([*keys_of(call), *at]))
     return [Item(key, at.get(key)) for key in keys]
 
 
@@ -47,13 +47,3 @@ def count_items(items: Sequence[Item]) -> str:
         return ""
     words = {"n": sum(item.at is not None for item in items), "all": len(items)}
     return _("%(n)d of %(all)d done") % words
-
-
-def _asked_for(call: ToolCall) -> list[str]:
-    registered = registry.get(call.tool)
-    if registered is None or not registered.has_items:
-        return []
-    try:
-        return registered.item_keys(registered.parse(call.args))
-    except BadArguments:  # the tool has changed since
-        return []

@@ -14,9 +14,9 @@ from django.utils.translation import ngettext
 
 from agentruns import queries, rights
 from agentruns.models import Output, Run, StopRequest, ToolCall
-from agentruns.page import actions, workers
+from agentruns.page import actions
 from agentruns.page.answer import Answer, answer_of
-from agentruns.page.family import Relative, acting_below, children_of, parent_of
+from agentruns.page.family import Relative, children_of, parent_of
 from agentruns.page.items import items_by_call
 from agentruns.page.lanes import timelines
 from agentruns.page.moments import doubts_of, stop_in_force
@@ -65,8 +65,6 @@ class RunPage:
 
     run: Run
     viewer: Viewer
-    title: str
-    has_more_goal: bool
     pill: Pill
     tokens: int
     stop: StopRequest | None
@@ -85,6 +83,14 @@ class RunPage:
     earlier: list[PastStop]
     children: list[Relative]
     parent: Relative | None
+
+    @property
+    def title(self) -> str:
+        return shorten(self.run.goal, TITLE_LENGTH)
+
+    @property
+    def has_more_goal(self) -> bool:
+        return self.title != self.run.goal
 
     @property
     def phase(self) -> str:
@@ -140,18 +146,13 @@ def build(run: Run, user: Any) -> RunPage:
     spending = spending_of(run)
     children = children_of(run, user)
     is_over = not run.is_active
-    title = shorten(run.goal, TITLE_LENGTH)
     return RunPage(
         run=run,
         viewer=viewer,
-        title=title,
-        has_more_goal=title != run.goal,
         pill=run_pill(run, in_doubt=len(groups["in_doubt"])),
         tokens=sum(output.tokens_out for output in outputs),
         stop=stop,
-        stopbox=stopbox_of(
-            run, calls, stop, below=acting_below(children), may_stop=viewer.may_stop
-        ),
+        stopbox=stopbox_of(run, calls, stop, children, may_stop=viewer.may_stop),
         answer=answer_of(run, outputs, calls, stops, user),
         actions=list(found.values()),
         groups=_shown(groups, found) if is_over else [],
@@ -159,9 +160,7 @@ def build(run: Run, user: Any) -> RunPage:
         timelines=timelines(run, outputs, calls, past, doubts) if is_over else [],
         undo_words=_undo_words([action.step for action in found.values() if action.step]),
         can_tick=run.has_ended and viewer.may_undo and any(a.can_undo for a in found.values()),
-        notices=notices_of(
-            run, groups, spending, is_without_workers=run.is_active and workers.seem_away()
-        ),
+        notices=notices_of(run, groups, spending),
         waits=waits_for(run, groups),
         spending=spending,
         onward=onward_of(run, groups, spending),

@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agentruns.models import LedgerEvent, Run
+from agentruns.page import workers
 from agentruns.page.people import names_of
 from agentruns.page.spending import Spending
 from agentruns.page.words import clock
@@ -20,14 +21,12 @@ class Notice:
     sentence: str
 
 
-def notices_of(
-    run: Run, groups: Groups, spending: Spending, *, is_without_workers: bool
-) -> list[Notice]:
+def notices_of(run: Run, groups: Groups, spending: Spending) -> list[Notice]:
     """What stands above everything else, while the run may act."""
     if not run.is_active:
         return []
     found = []
-    if is_without_workers:
+    if workers.seem_away():
         words = _(
             "No worker has taken up waiting work for some seconds. It waits until one does. "
             "Stop still works."

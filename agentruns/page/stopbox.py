@@ -1,5 +1,6 @@
 """The place of Stop: what it will do right now, and afterwards who pressed it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
@@ -7,6 +8,7 @@ from django.utils.translation import ngettext
 
 from agentruns import queries
 from agentruns.models import Run, StopRequest, ToolCall
+from agentruns.page.family import Relative, acting_below
 from agentruns.page.words import clock, name_of
 from tools.contract import Tier
 
@@ -28,13 +30,13 @@ def stopbox_of(
     run: Run,
     calls: list[ToolCall],
     stop: StopRequest | None,
+    children: Sequence[Relative],
     *,
-    below: int,
     may_stop: bool,
 ) -> StopBox:
-    """What stands at the place of Stop at this moment. `below`: runs that would stop with it."""
+    """What stands at the place of Stop at this moment."""
     if run.is_active and may_stop:
-        said = [*queries.foresight(run).sentences(), *_below(below), *_settled_facts(calls)]
+        said = [*queries.foresight(run).sentences(), *_below(children), *_settled_facts(calls)]
         said = said or [_("Nothing is under way, and nothing has been changed yet.")]
         can_pause = run.suspended_reason != "paused"
         return StopBox(True, _("Stop run"), "■", "stop", said, True, can_pause)
@@ -42,7 +44,7 @@ def stopbox_of(
         said = [_("Only %(name)s or an admin can stop it.") % {"name": name_of(run.owner)}]
         return StopBox(False, _("Not yours to stop"), "■", "plain", said)
     if run.is_stopping:
-        said = [_by(stop), _("No new action can start.")]
+        said = [_by(stop), *_still_to_begin(run)]
         return StopBox(False, _("Stopping …"), "■", "stopping", [s for s in said if s])
     if run.is_stopped:
         said = [_by(stop), _("Nothing in this run acts any more.")]
@@ -54,13 +56,22 @@ def stopbox_of(
     return StopBox(False, _("Finished"), "✓", "done", said)
 
 
-def _below(n: int) -> list[str]:
-    if not n:
+def _below(children: Sequence[Relative]) -> list[str]:
+    """How many runs stop with this one."""
+    if not (n := acting_below(children)):
         return []
     return [
         ngettext("%(n)d run that it started stops too.", "%(n)d runs that it started stop too.", n)
         % {"n": n}
     ]
+
+
+def _still_to_begin(run: Run) -> list[str]:
+    """What has begun, and may only be finished; nothing else can start any more."""
+    if after := queries.waits_after(run):
+        steps = _("Stop takes effect after: %(steps)s.") % {"steps": "; ".join(after)}
+        return [steps, _("Nothing else can start.")]
+    return [_("No new action can start.")]
 
 
 def _by(stop: StopRequest | None) -> str:

@@ -46,7 +46,7 @@ class PastStop:
         """Who, when, how long it took, and how it went on."""
         words = {"name": name_of(self.stop.requested_by), "time": when(self.stop.requested_at)}
         said = [_("Stopped by %(name)s at %(time)s") % words]
-        if self.stop.reason and self.stop.signal != "dependency":
+        if has_words(self.stop):
             said.append(f"“{self.stop.reason}”")
         if self.stop.settled_at:
             length = span(self.stop.settled_at - self.stop.requested_at)
@@ -55,6 +55,11 @@ class PastStop:
             words = {"name": self.again_by, "time": when(self.again_at)}
             said.append(_("continued by %(name)s at %(time)s") % words)
         return said
+
+
+def has_words(stop: StopRequest) -> bool:
+    """Whether its reason is what somebody wrote, and not a name of ours."""
+    return stop.reason != "" and stop.signal not in ("budget", "dependency")
 
 
 def closing(stop: StopRequest) -> str:

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 from agentruns.models import LedgerEvent, Output, Run, StopRequest
 from agentruns.page.moments import crossing, stop_moment
-from agentruns.page.stops import closing
+from agentruns.page.stops import closing, has_words
 from agentruns.page.words import (
     clock,
     clock_exact,
@@ -25,7 +25,7 @@ from agentruns.page.words import (
     sentence,
     span,
 )
-from agentruns.queries import Groups, undo_of
+from agentruns.queries import Groups, undo_of, waits_after
 from agentruns.states import GROUPS, WAITING
 from tools.contract import Tier
 
@@ -183,10 +183,16 @@ def phases_of(run: Run, groups: Groups, outputs: list[Output], stop: StopRequest
     shut = _after(stop, stop.no_new_effect_at)
     return [
         Phase(clock_exact(stop.requested_at), _requested(stop)),
-        Phase(shut, _("no new action possible")),
+        Phase(shut, _shut(stop)),
         _generation(run, outputs, stop),
         _settled(run, groups, stop),
     ]
+
+
+def _shut(stop: StopRequest) -> str:
+    if stop.answer.get("waits_for", {}).get("after"):
+        return _("no new action possible, except to finish what had begun")
+    return _("no new action possible")
 
 
 def _requested(stop: StopRequest) -> str:
@@ -197,7 +203,7 @@ def _requested(stop: StopRequest) -> str:
         "budget": _("Stop requested: the budget was used up"),
         "dependency": _("Stop requested, because the run above was stopped"),
     }.get(stop.signal, _("Stop requested by %(name)s")) % {"name": name}
-    return f"{said}: “{stop.reason}”" if stop.reason and stop.signal != "dependency" else said
+    return f"{said}: “{stop.reason}”" if has_words(stop) else said
 
 
 def _generation(run: Run, outputs: list[Output], stop: StopRequest) -> Phase:
@@ -260,6 +266,9 @@ def _settled(run: Run, groups: Groups, stop: StopRequest) -> Phase:
             words = _("settled, but not everything is known")
         return Phase(_after(stop, stop.settled_at), words)
     flying = len(groups["in_flight"])
+    if after := waits_after(run):
+        words = _("Stop takes effect after: %(steps)s.") % {"steps": "; ".join(after)}
+        return Phase("…", words, is_proven=False)
     if not flying:
         return Phase("…", _("waits for the model’s worker"), is_proven=False)
     words = ngettext(

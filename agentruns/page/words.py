@@ -50,6 +50,14 @@ DENIED = {
     "grant_does_not_cover": gettext_lazy("This run was not given the right to use this tool."),
     "tool_disabled": gettext_lazy("An admin has switched this tool off."),
     "needs_consent": gettext_lazy("It would have needed a person’s approval."),
+    "budget_exhausted": gettext_lazy("The run’s budget was used up."),
+    "duplicate": gettext_lazy("The same was done before, and nobody asked for it again."),
+    "unit_incomplete": gettext_lazy("The other steps that belong to it were not all there."),
+}
+# Why the call that a stop had held back was dropped when the run was continued.
+DROPPED = {
+    "needs_consent": gettext_lazy("It needs an approval anew: the agent may ask for it again."),
+    "dropped": gettext_lazy("It was held back by the stop, and dropped to continue."),
 }
 FAILURES = {
     "provider_failed": gettext_lazy("The model’s provider failed."),
