@@ -24,18 +24,19 @@ import psutil
 from agentruns.services.errors import ServiceError
 from agentruns.services.programs import BASE_DIR, MANAGE, WORKERS
 from agentruns.services.stack import Stack
-from agentruns.soak.plan import Blow, blows
+from agentruns.soak.plan import KILLS, Blow, blows
 
 # Short, so that what has to time out does so many times in a soak.
 PACE = {
     "MODEL_PACE": "0.25",
-    "LEASE_TTL": "1.5",
+    "LEASE_TTL": "3",
     "CLAIM_TTL": "5",
     "DRAIN_DEADLINE": "10",
     "APPROVAL_TTL": "12",
     "LOG_LEVEL": "ERROR",
     "PYTHONWARNINGS": "ignore",
 }
+KILLED_WORKERS = tuple(f"{worker} killed" for worker in KILLS)
 PLAY = "--play"
 GIVE_UP_AFTER = 300.0  # seconds that the end may take
 Say = Callable[[str], None]
@@ -67,7 +68,7 @@ class Host:
         self._stack = Stack(
             data_dir, web=False, durable=False, env=PACE, on_give_up=self._lost.append
         )
-        self._counts: Counter[str] = Counter()
+        self._blows: Counter[str] = Counter()
         self._down: set[str] = set()
         self._playing = threading.Event()
         self._ended = threading.Event()
@@ -101,9 +102,14 @@ class Host:
             hearing.join()
         if self._report is None:
             raise SoakError("The player ended without a report; its words are above.")
-        took = {"seed": self._wish.seed, "minutes": self._wish.minutes}
-        broken = {"kills": self._kills(), "kills by target": dict(self._counts)}
-        return took | self._report | broken | {"given up": self._lost}
+        return {
+            "seed": self._wish.seed,
+            "minutes": self._wish.minutes,
+            "kills": self._kills(),
+            "blows": dict(self._blows),
+            "given_up": self._lost,
+            **self._report,
+        }
 
     def _player(self) -> "subprocess.Popen[str]":
         wish = {**vars(self._wish), "pause_dir": self._stack.env["PAUSE_DIR"]}
@@ -201,7 +207,7 @@ class Host:
         self._note(f"child killed{where}")
 
     def _note(self, what: str) -> None:
-        self._counts[what] += 1
+        self._blows[what] += 1
         self._log(what)
 
     def _log(self, what: str) -> None:
@@ -209,8 +215,8 @@ class Host:
             log.write(f"{datetime.now(UTC):%H:%M:%S.%f} {what}\n")
 
     def _kills(self) -> int:
-        """Workers and servers that were killed; an orderly restart is none."""
-        return sum(count for what, count in self._counts.items() if "killed" in what)
+        """Workers that died by kill -9; what happened to servers is counted apart."""
+        return sum(self._blows[what] for what in self._blows if what.startswith(KILLED_WORKERS))
 
 
 def _children(pid: int) -> list[int]:

@@ -29,14 +29,14 @@ class Nuisances:
     def do_what_is_due(self, elapsed: float, run_ids: list[str]) -> None:
         """`run_ids`: the runs that are under way."""
         while self._next.at <= elapsed:
-            self._people.do(self._do, self._next, run_ids)
+            self._people.do(self._nuisance, self._next, run_ids)
             self._next = next(self._coming)
 
     def end(self) -> None:
         """The world does as it should from now on."""
         self._faults.clear()
 
-    def _do(self, nuisance: Nuisance, run_ids: list[str]) -> None:
+    def _nuisance(self, nuisance: Nuisance, run_ids: list[str]) -> None:
         if nuisance.kind == "again":
             if run_ids:
                 self._send_again(run_ids[int(nuisance.pick * len(run_ids))])

@@ -35,7 +35,7 @@ def play(wish: dict[str, Any]) -> None:
     _tell({"progress": f"the play is over; {cut_short} runs were stopped for it"})
     is_settled = settle(people)
     report = report_of(people.tally, settings.WORLD_DIR)
-    _tell({"report": {"cut short": cut_short, "is settled": is_settled} | report})
+    _tell({"report": report | {"cut_short": cut_short, "is_settled": is_settled}})
 
 
 def _wait_for_the_end(is_over: threading.Event) -> None:

@@ -133,21 +133,26 @@ def _numbers(tally: Tally) -> Data:
         for stop in stops
         if (took := milliseconds(stop.requested_at, stop.settled_at)) is not None
     ]
+    events = _counts(LedgerEvent, "kind")
     return {
         "runs": Run.objects.count(),
-        "children": Run.objects.filter(parent__isnull=False).count(),
+        "child_runs": Run.objects.filter(parent__isnull=False).count(),
         "stops": stops.count(),
-        "stops that came too late": StopRequest.objects.filter(won_by="completion").count(),
+        "stops_too_late": StopRequest.objects.filter(won_by="completion").count(),
         "calls": ToolCall.objects.count(),
-        "runs by status": _counts(Run, "status"),
-        "calls by state": _counts(ToolCall, "state"),
-        "doubts": _doubts(),
+        "passed_the_gate": events.get("call.commit_allowed", 0),
+        "tried_again": events.get("call.postponed", 0),
+        "late_writes_refused": events.get("write.rejected_late", 0),
+        "gate_refusals": _refusals(),
+        "in_doubt": _doubts(),
         "undone": ToolCall.objects.filter(undo_state="undone").count(),
-        "events": _counts(LedgerEvent, "kind"),
-        "gate refusals": _refusals(),
+        "resumed": tally.counts.get("resume", 0),
+        "runs_by_status": _counts(Run, "status"),
+        "calls_by_state": _counts(ToolCall, "state"),
+        "stop_answer_ms": _percentiles(tally.answers),
+        "settle_ms": _percentiles(settled),
         "people": dict(sorted(tally.counts.items())),
-        "stop answer ms": _percentiles(tally.answers),
-        "settle ms": _percentiles(settled),
+        "events": events,
     }
 
 
@@ -157,13 +162,14 @@ def _counts(model: type[Run | ToolCall | LedgerEvent], column: str) -> dict[str,
 
 
 def _refusals() -> dict[str, int]:
-    """By reason, what the gate did not let through."""
-    events = LedgerEvent.objects.filter(kind__in=("call.denied", "gate.refused"))
-    return dict(Counter(data.get("reason", "") for data in events.values_list("data", flat=True)))
+    """By reason, what the gate did not let through: refused for good, or held back."""
+    denied = ToolCall.objects.filter(state="denied").values_list("reason", flat=True)
+    refused = LedgerEvent.objects.filter(kind="gate.refused").values_list("data", flat=True)
+    return dict(Counter([*denied, *(data["reason"] for data in refused)]).most_common())
 
 
 def _doubts() -> dict[str, int]:
-    """How each call that was in doubt at any time ended."""
+    """How each call that was in doubt at any time ended; `all` is how many there were."""
     doubted = LedgerEvent.objects.filter(kind="call.in_doubt").values("call")
     ends = {"call.landed": "landed", "call.failed": "did not land", "call.contradicted": "landed"}
     last: dict[str, str] = dict.fromkeys(

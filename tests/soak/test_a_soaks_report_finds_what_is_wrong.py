@@ -41,7 +41,7 @@ def found(world_dir: Path, tally: Tally | None = None) -> dict[str, int]:
     report = report_of(tally or Tally(), world_dir)
     assert has_passed(report) == (not report["findings"])
     said = list(lines_of({"seed": 1, **report}))
-    assert ("To play it again: manage.py soak --seed 1" in said) != has_passed(report)
+    assert ("To plan the same again: manage.py soak --seed 1" in said) != has_passed(report)
     return {kind: report[kind] for kind in ZEROS if report[kind]}
 
 
