@@ -4,6 +4,8 @@ from agentruns.admin.agents import AgentAdmin
 from agentruns.admin.base import ReadOnlyAdmin
 from agentruns.admin.people import GroupAdmin, UserAdmin
 from agentruns.admin.runs import (
+    CallItemAdmin,
+    CheckpointAdmin,
     GrantAdmin,
     LedgerEventAdmin,
     OutputAdmin,
@@ -14,6 +16,8 @@ from agentruns.admin.runs import (
 
 __all__ = [
     "AgentAdmin",
+    "CallItemAdmin",
+    "CheckpointAdmin",
     "GrantAdmin",
     "GroupAdmin",
     "LedgerEventAdmin",

@@ -8,8 +8,10 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from agentruns.models import Agent
+from agentruns.models import LIMITS, TERMS, Agent, Checkpoint
 from tools import registry
+
+Before = Checkpoint.Before
 
 
 def _tool_choices() -> list[tuple[str, str]]:
@@ -25,6 +27,14 @@ class AgentForm(forms.ModelForm):
         help_text=_("A run may use no other tool, whatever its model asks for."),
     )
 
+    checkpoint_before = forms.MultipleChoiceField(
+        label=_("keep a checkpoint before"),
+        choices=lambda: [each for each in Before.choices if each[0] != Before.IRREVERSIBLE_CALL],
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        required=False,
+        help_text=_("One is always kept before an action that cannot be undone."),
+    )
+
     class Meta:
         model = Agent
         fields = [
@@ -37,6 +47,7 @@ class AgentForm(forms.ModelForm):
             "tools",
             "price_per_million_tokens",
             "is_listed",
+            *TERMS,
         ]
 
 
@@ -46,6 +57,21 @@ class AgentAdmin(ModelAdmin):
     list_display = ["name", "slug", "model", "tool_count", "is_listed"]
     list_filter = ["is_listed"]
     search_fields = ["name", "slug", "model"]
+    fieldsets = [
+        (None, {"fields": ["slug", "name", "description", "example_goal", "is_listed"]}),
+        (
+            _("What it is made of"),
+            {"fields": ["model", "instructions", "tools", "price_per_million_tokens"]},
+        ),
+        (
+            _("What each of its runs may use"),
+            {
+                "fields": [*LIMITS, "on_limit"],
+                "description": _("Empty is no limit. Runs that have started keep theirs."),
+            },
+        ),
+        (_("Checkpoints"), {"fields": ["checkpoint_before"]}),
+    ]
 
     @admin.display(description=_("tools"))
     def tool_count(self, row: Agent) -> int:

@@ -15,7 +15,9 @@ GROUPS: list[tuple[Any, list[str]]] = [
         [
             "agentruns.Run",
             "agentruns.ToolCall",
+            "agentruns.CallItem",
             "agentruns.StopRequest",
+            "agentruns.Checkpoint",
             "agentruns.LedgerEvent",
             "agentruns.Output",
             "agentruns.Grant",

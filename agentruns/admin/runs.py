@@ -6,7 +6,16 @@ from unfold.decorators import display
 
 from agentruns.admin.base import ReadOnlyAdmin
 from agentruns.admin.columns import badge, moment, run_link
-from agentruns.models import Grant, LedgerEvent, Output, Run, StopRequest, ToolCall
+from agentruns.models import (
+    CallItem,
+    Checkpoint,
+    Grant,
+    LedgerEvent,
+    Output,
+    Run,
+    StopRequest,
+    ToolCall,
+)
 from agentruns.states import CALL, OUTPUT, RUN
 
 
@@ -67,6 +76,29 @@ class OutputAdmin(ReadOnlyAdmin):
     search_fields = ["run__id"]
 
 
+@admin.register(CallItem)
+class CallItemAdmin(ReadOnlyAdmin):
+    """The single effects of calls that have many."""
+
+    run_link = run_link("call.run")
+    landed = moment("at", _("at"))
+    list_display = ["key", "position", "call", "run_link", "landed"]
+    list_select_related = ["call__run"]
+    search_fields = ["key", "call__id", "call__run__id"]
+    ordering = ["-at"]
+
+
+@admin.register(Checkpoint)
+class CheckpointAdmin(ReadOnlyAdmin):
+    run_link = run_link()
+    kept = moment("at", _("at"))
+    list_display = ["turn", "run_link", "before", "seq", "epoch", "kept"]
+    list_filter = ["before"]
+    list_select_related = ["run"]
+    search_fields = ["run__id"]
+    ordering = ["-at", "-seq"]
+
+
 @admin.register(Grant)
 class GrantAdmin(ReadOnlyAdmin):
     issued = moment("issued_at", _("issued"))
@@ -84,11 +116,12 @@ class StopRequestAdmin(ReadOnlyAdmin):
         "epoch",
         "requested_by",
         "signal",
+        "interrupted",
         "won_by",
         "requested_at",
         "settled_at",
     ]
-    list_filter = ["signal", "won_by", "pending"]
+    list_filter = ["signal", "interrupted", "won_by", "pending"]
     list_select_related = ["run", "requested_by"]
     search_fields = ["run__id", "reason", "requested_by__username"]
     date_hierarchy = "requested_at"

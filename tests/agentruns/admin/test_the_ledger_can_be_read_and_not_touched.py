@@ -7,7 +7,16 @@ from django.test import Client
 from django.urls import reverse
 from unfold.admin import ModelAdmin as UnfoldAdmin
 
-from agentruns.models import Agent, Grant, LedgerEvent, Output, Run, StopRequest, ToolCall
+from agentruns.models import (
+    Agent,
+    Checkpoint,
+    Grant,
+    LedgerEvent,
+    Output,
+    Run,
+    StopRequest,
+    ToolCall,
+)
 from compensation import saga
 from compensation.models import Compensation
 from review.models import Approval
@@ -26,6 +35,7 @@ READ_ONLY = [
     Output,
     Grant,
     StopRequest,
+    Checkpoint,
     Approval,
     Compensation,
 ]
@@ -87,13 +97,40 @@ def test_an_agent_is_edited_with_tools_from_the_registry_only(
     row_of: dict[type[Model], Model], browser: Client
 ) -> None:
     agent = row_of[Agent]
-    fields = {"name": "Renamed", "model": "demo:inbox", "tools": ["mail.search", "email.send"]}
+    fields = {
+        "name": "Renamed",
+        "model": "demo:inbox",
+        "tools": ["mail.search", "email.send"],
+        "on_limit": "stop",
+    }
     wrong = browser.post(page(Agent, "change", agent.pk), fields | {"tools": ["rm.everything"]})
     assert wrong.status_code == 200
     assert "rm.everything" in wrong.content.decode()
     assert browser.post(page(Agent, "change", agent.pk), fields).status_code == 302
     changed = Agent.objects.get(pk=agent.pk)
     assert (changed.name, changed.tools) == ("Renamed", ["mail.search", "email.send"])
+    assert (changed.token_limit, changed.checkpoint_before) == (None, [])
+
+
+def test_an_agent_gets_limits_and_checkpoints(
+    row_of: dict[type[Model], Model], browser: Client
+) -> None:
+    agent = row_of[Agent]
+    fields = {
+        "name": "Careful",
+        "model": "demo:inbox",
+        "token_limit": "5000",
+        "cost_limit": "0.25",
+        "on_limit": "wait",
+        "checkpoint_before": ["tool_call"],
+    }
+    address = page(Agent, "change", agent.pk)
+    for wrong in ({"token_limit": "0"}, {"cost_limit": "0"}, {"checkpoint_before": ["lunch"]}):
+        assert browser.post(address, fields | wrong).status_code == 200, wrong
+    assert browser.post(address, fields).status_code == 302
+    changed = Agent.objects.get(pk=agent.pk)
+    assert (changed.token_limit, str(changed.cost_limit)) == (5000, "0.250")
+    assert (changed.on_limit, changed.checkpoint_before) == ("wait", ["tool_call"])
 
 
 def test_what_was_given_up_is_asked_for_again_by_the_admin(
