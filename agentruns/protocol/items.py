@@ -107,15 +107,19 @@ def progress(call: ToolCall) -> dict[str, int]:
 
 
 def understood(call: ToolCall, found: LookupResult) -> LookupResult:
-    """What an answer to a look-up means for a call with items: none out is nothing landed, and a
-    receipt that does not say which are out decides nothing.
+    """What an answer to a look-up means for a call with items. The one in doubt is the next one:
+    if the outside has none but those on record, that one has not landed. A receipt that does not
+    say which are there decides nothing.
     """
-    if not isinstance(found, Receipt) or not keys_of(call):
+    keys = keys_of(call)
+    if not isinstance(found, Receipt) or not keys:
         return found
-    brought = found.data.get("items")
-    if not isinstance(brought, dict):
+    there = found.data.get("items")
+    if not isinstance(there, dict):
         return Unknown("it does not say which items are there")
-    return found if brought or has_any(call) else NotLanded()
+    known = receipts_of(call.pk)
+    is_news = any(key in keys and key not in known for key in there)
+    return found if is_news or len(known) == len(keys) else NotLanded()
 
 
 def completed(run: Run, call: ToolCall, receipt: Receipt, *, actor: str) -> Receipt:
