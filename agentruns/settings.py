@@ -237,6 +237,7 @@ CHANNEL_LAYERS = {
 LEASE_TTL = env.float("LEASE_TTL", default=3.0)
 CLAIM_TTL = env.float("CLAIM_TTL", default=30.0)
 RETRY_BACKOFF = env.float("RETRY_BACKOFF", default=1.0)
+LOOKUP_PATIENCE = env.float("LOOKUP_PATIENCE", default=5.0)
 DRAIN_DEADLINE = env.float("DRAIN_DEADLINE", default=30.0)
 APPROVAL_TTL = env.float("APPROVAL_TTL", default=15 * 60.0)
 TURN_LIMIT = env.int("TURN_LIMIT", default=20)

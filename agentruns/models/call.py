@@ -115,6 +115,7 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
     consent_expires_at = models.DateTimeField(null=True, blank=True)
     consent_used_at = models.DateTimeField(null=True, blank=True)
 
+    doubted_at = models.DateTimeField(null=True, blank=True)
     lookups = models.PositiveIntegerField(default=0)
     next_lookup_at = models.DateTimeField(null=True, blank=True)
 

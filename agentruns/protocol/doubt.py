@@ -1,18 +1,20 @@
 """Doubt: find out what became of a call, and never send it again (protocol §8).
 
 Guarantees that a call in doubt is looked up with growing pauses, a bounded number of times; that
+"nothing is there" is not believed while a slow system may still act on what it was sent; that
 what cannot be looked up waits for a person; and that the person's answer is kept with a name.
 """
 
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from agentruns import pausepoints
 from agentruns.errors import BadInput, WrongState
-from agentruns.models import ToolCall
+from agentruns.models import Run, ToolCall
 from agentruns.protocol import items
 from agentruns.protocol.ledger import SWEEPER, clock, lock_call, person, record, save
 from agentruns.protocol.outcome import doubt, fail, land
@@ -44,7 +46,7 @@ def record_lookup(call_id: str, found: LookupResult) -> None:
         if isinstance(found, Receipt):
             land(run, call, found, actor=SWEEPER, by="lookup")
         elif isinstance(found, NotLanded) and call.state == "in_doubt":
-            fail(run, call, "not_landed", "", actor=SWEEPER)
+            _take_for_not_landed(run, call)
     pausepoints.reach(run.pk, f"call:{call.number}:resolved")
 
 
@@ -88,6 +90,16 @@ def expire_call(call_id: str) -> bool:
             return False
         doubt(run, call, "no_report", "", actor=SWEEPER)
         return True
+
+
+def _take_for_not_landed(run: Run, call: ToolCall) -> None:
+    """Believe it, once the outside had its time; else ask again when it will have had it."""
+    assert call.doubted_at is not None
+    settled_at = call.doubted_at + timedelta(seconds=settings.LOOKUP_PATIENCE)
+    if clock().now >= settled_at:
+        fail(run, call, "not_landed", "", actor=SWEEPER)
+    else:
+        save(call, next_lookup_at=settled_at)
 
 
 def _must_be_in_doubt(call: ToolCall) -> None:

@@ -180,6 +180,7 @@ def doubt(run: Run, call: ToolCall, code: str, detail: str, *, actor: str) -> No
     if call.tier == Tier.READ_ONLY:
         fail(run, call, code, detail, actor=actor)
         return
+    now = clock().now
     move_call(
         run,
         call,
@@ -188,7 +189,8 @@ def doubt(run: Run, call: ToolCall, code: str, detail: str, *, actor: str) -> No
         data={"reason": code},
         reason=code,
         detail=detail[:2000],
-        next_lookup_at=_first_lookup(call, clock().now),
+        doubted_at=now,
+        next_lookup_at=_first_lookup(call, now),
     )
     go_on(run)
 

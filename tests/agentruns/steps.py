@@ -144,6 +144,7 @@ TIMES: dict[type[Any], tuple[str, ...]] = {
         "claim_expires_at",
         "deadline_at",
         "consent_expires_at",
+        "doubted_at",
         "next_lookup_at",
         "next_attempt_at",
     ),

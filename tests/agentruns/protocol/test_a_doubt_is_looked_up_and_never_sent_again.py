@@ -44,6 +44,22 @@ def test_what_did_not_happen_is_failed_and_the_run_is_clean(steps: Steps, outsid
     assert len(outside.attempts) == 1
 
 
+def test_a_slow_system_has_its_time_before_nothing_is_believed(
+    steps: Steps, outside: Outside
+) -> None:
+    call = _doubtful(steps, outside, "gone")
+    ask_again(call.pk)
+
+    look_up_call(call.pk)
+
+    early = anew(call)
+    assert early.state == "in_doubt", "the request may still be on its way through the system"
+    assert early.next_lookup_at is not None
+    assert early.doubted_at is not None
+    assert early.next_lookup_at - early.doubted_at == timedelta(seconds=5)
+    assert steps.look_up(call).state == "failed"
+
+
 def test_a_look_up_that_fails_decides_nothing_and_comes_again_with_growing_pauses(
     steps: Steps, outside: Outside
 ) -> None:
