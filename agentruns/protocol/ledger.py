@@ -107,6 +107,8 @@ def move_run(
     run: Run, verb: str, *, actor: str, data: dict[str, Any] | None = None, **fields: Any
 ) -> None:
     """Take the locked run through one transition, save it, record it."""
+    if verb != "suspend":
+        fields.setdefault("suspended_reason", "")  # only a run that waits has a reason to wait
     change(run, RUN, verb, fields)
     record(run, RUN.verbs[verb].event, actor=actor, **(data or {}))
 

@@ -126,7 +126,7 @@ class People:
                 crowd.submit(self._press, run_id, press, barrier) for _ in range(press.times)
             ]
         stops = [each.result() for each in presses]
-        if len({(stop.pk, str(stop.answer)) for stop in stops}) > 1:
+        if any((each.pk, each.answer) != (stops[0].pk, stops[0].answer) for each in stops):
             self.tally.accuse(f"{run_id}: {len(stops)} presses got different answers")
 
     def _press(self, run_id: str, press: Press, barrier: threading.Barrier) -> StopRequest:

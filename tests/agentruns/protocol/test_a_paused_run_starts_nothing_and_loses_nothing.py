@@ -5,6 +5,7 @@ import pytest
 from agentruns.errors import WrongState
 from agentruns.protocol.gate import claim_call, pass_gate
 from agentruns.protocol.lease import take_lease
+from agentruns.protocol.turn import break_turn
 from tests.agentruns.outside import Outside
 from tests.agentruns.steps import TEXT, Steps, anew, events, kinds, now, pass_time
 
@@ -64,6 +65,18 @@ def test_the_answer_that_is_being_written_is_kept_and_nothing_comes_of_it(steps:
     assert take_lease(run.pk, epoch=now(run).epoch) is None
     steps.unpause(run)
     assert steps.act(call).state == "landed"
+
+
+def test_an_answer_that_breaks_off_ends_the_run_and_its_pause(steps: Steps) -> None:
+    run = steps.start()
+    lease = steps.think(run)
+    steps.pause(run)
+
+    assert break_turn(lease, TEXT, "answer_length", "")
+
+    assert (now(run).status, now(run).suspended_reason) == ("failed", "")
+    with pytest.raises(WrongState, match="not paused"):
+        steps.unpause(run)
 
 
 def test_a_driver_that_dies_while_its_run_is_paused_leaves_it_paused(steps: Steps) -> None:
