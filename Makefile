@@ -13,13 +13,14 @@ LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-h
 	--custom-compile-command "make lock" pyproject.toml
 
 .PHONY: help up test check fmt drill bench lock clean check-style check-types check-layers \
-	check-django check-templates check-api check-tools
+	check-django check-templates check-api check-tools check-model
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make up      start everything and print the address (PORT=8001 chooses another port)"
 	@echo "make test    run the tests (ARGS=\"tests/services -x\" chooses some)"
-	@echo "make check   format, lint, types, layers, migrations, templates, API description, tools"
+	@echo "make check   format, lint, types, layers, migrations, templates, API description, tools,"
+	@echo "            and the model of the protocol"
 	@echo "make drill   stop a run at a chosen point and compare ledger and world (ARGS=\"--help\")"
 	@echo "make bench   measure a durable call and Stop (ARGS=\"--quick\", ARGS=--json)"
 	@echo "make fmt     format the code"
@@ -40,7 +41,8 @@ bench: .venv-bench/stamp
 	@exec .venv-bench/bin/python -m tests.bench $(ARGS)
 
 # `make -k check` goes on after a failure and shows them all.
-check: check-style check-types check-layers check-django check-templates check-api check-tools
+check: check-style check-types check-layers check-django check-templates check-api check-tools \
+	check-model
 
 check-style: .venv/dev.stamp
 	$(PY) -m ruff format --check .
@@ -65,6 +67,10 @@ check-api: .venv/dev.stamp
 
 check-tools: .venv/dev.stamp
 	$(MANAGE) audit_tools
+
+# Every order in which workers, people and time can act, in a small model of the protocol.
+check-model: .venv/dev.stamp
+	$(PY) -m tests.model $(ARGS)
 
 fmt: .venv/dev.stamp
 	$(PY) -m ruff check --fix .

@@ -1,0 +1,1 @@
+"""The protocol as a small model, explored exhaustively: `make check-model`."""
