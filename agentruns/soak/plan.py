@@ -89,7 +89,7 @@ class Blow:
     """
 
     at: float
-    kind: str  # child, act, think, control; postgres, valkey
+    kind: str  # child, act, think, control, world; postgres, valkey
     pick: float
     is_orderly: bool = False
 
@@ -105,17 +105,18 @@ class Nuisance:
     at: float
     kind: str
     pick: float
-    service: str = ""
-    seconds: float = 0.0
+    service: str
+    seconds: float
 
 
-# Weights of what is killed. A killed child of the pool is back in a moment, a worker in seconds.
-KILLS = {"child": 76, "act": 7, "think": 10, "control": 7}
+# Weights of what is killed. A killed child of the pool is back in a moment, the rest in seconds;
+# without its world no model speaks, and every run that was listening fails.
+KILLS = {"child": 75, "act": 7, "think": 10, "control": 7, "world": 1}
 KILL_EVERY = 2.9  # seconds
 RESTART_EVERY = 50.0
 NUISANCE_EVERY = 0.6
 SERVICES = ("chat", "tickets", "smtp", "caldav", "git")
-FAULTS = ("delay", "drop_after", "error_after", "refuse")
+FAULTS = ("delay", "drop_after", "error_after", "refuse", "busy", "busy")
 
 
 def stream(seed: int, *actor: object) -> Random:
@@ -210,10 +211,6 @@ def nuisances(seed: int) -> Iterator[Nuisance]:
     while True:
         at += random.expovariate(1 / NUISANCE_EVERY)
         kind = random.choices(("again", "silence", random.choice(FAULTS)), (60, 20, 20))[0]
-        yield Nuisance(
-            at,
-            kind,
-            random.random(),
-            service=random.choice(SERVICES),
-            seconds=random.uniform(0.2, 4.0),
-        )
+        # git has no word for being busy
+        service = random.choice(SERVICES[:-1] if kind == "busy" else SERVICES)
+        yield Nuisance(at, kind, random.random(), service, seconds=random.uniform(0.2, 4.0))

@@ -16,6 +16,7 @@ from icalendar import Calendar
 from radicale import config
 from radicale.app import Application
 from radicale.log import logger
+from radicale.storage import BaseCollection
 
 from tools.world import journal
 from tools.world.faults import Faults
@@ -67,15 +68,20 @@ class CalendarDoor:
         if environ["REQUEST_METHOD"] == "DELETE":
             self._journal.append("deleted", href=href)
             return
-        for event in Calendar.from_ical(body.decode()).walk("VEVENT"):
-            start = event.get("dtstart")
-            self._journal.append(
-                "created" if status.startswith("201") else "changed",
-                href=href,
-                uid=str(event.get("uid", "")),
-                title=str(event.get("summary", "")),
-                start=start.dt.isoformat() if start else "",
-            )
+        verb = "created" if status.startswith("201") else "changed"
+        _append(self._journal, verb, href, body.decode())
+
+
+def _append(record: Journal, verb: str, href: str, ics: str) -> None:
+    for event in Calendar.from_ical(ics).walk("VEVENT"):
+        start = event.get("dtstart")
+        record.append(
+            verb,
+            href=href,
+            uid=str(event.get("uid", "")),
+            title=str(event.get("summary", "")),
+            start=start.dt.isoformat() if start else "",
+        )
 
 
 def _say(start_response: StartResponse, status: str, *more: tuple[str, str]) -> list[bytes]:
@@ -104,11 +110,27 @@ class _QuietHandler(WSGIRequestHandler):
 def serve_calendars(world_dir: Path, faults: Faults, port: int) -> CalendarServer:
     """Bind and serve in a thread; end it with `shutdown()`. Raises OSError if the port is taken."""
     app = _radicale(world_dir / "calendars")
+    _catch_up(app, Journal(world_dir / journal.CALENDAR))
     door = CalendarDoor(app, world_dir, faults)
     server = make_server("127.0.0.1", port, door, CalendarServer, _QuietHandler)
     server.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
     return server
+
+
+def _catch_up(app: Application, record: Journal) -> None:
+    """Record the change that a server made and did not record, because it was killed right then."""
+    recorded: set[str] = set()
+    for entry in record.entries():
+        (recorded.discard if entry["event"] == "deleted" else recorded.add)(entry["href"])
+    with app._storage.acquire_lock("r"):
+        (team,) = app._storage.discover(COLLECTION)
+        assert isinstance(team, BaseCollection)
+        there = {f"{COLLECTION}{item.href}": item.serialize() for item in team.get_all()}
+    for href in there.keys() - recorded:
+        _append(record, "created", href, there[href])
+    for href in recorded - there.keys():
+        record.append("deleted", href=href)
 
 
 def _radicale(folder: Path) -> Application:

@@ -84,6 +84,8 @@ class Command(BaseCommand):
                 return host.soak()
         except ServiceError as error:
             raise CommandError(str(error)) from error
+        except KeyboardInterrupt:  # before the play, or again during its end
+            sys.exit(128 + signal.SIGINT)
         finally:
             scratch.remove()
 
