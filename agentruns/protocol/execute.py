@@ -15,6 +15,7 @@ from agentruns.models import ToolCall
 from agentruns.protocol.doubt import begin_lookup, record_lookup
 from agentruns.protocol.gate import Claim, claim_call, keep_draft, pass_gate
 from agentruns.protocol.items import CallItems
+from agentruns.protocol.ledger import SEND_WINDOW
 from agentruns.protocol.outcome import (
     record_doubt,
     record_failed,
@@ -36,8 +37,6 @@ from tools.contract import (
 )
 from tools.errors import NoEffect, ToolError
 from tools.registry import RegisteredTool
-
-SEND_WINDOW = 2.0  # seconds from asking the gate; look-ups begin much later
 
 log = structlog.get_logger(__name__)
 

@@ -14,6 +14,7 @@ from agentruns import pausepoints
 from agentruns.models import CallItem, Run, ToolCall
 from agentruns.protocol.ledger import (
     EXECUTOR,
+    SEND_WINDOW,
     clock,
     lock_call,
     move_call,
@@ -48,17 +49,19 @@ class CallItems:
 
     def land(self, key: str, receipt: Data) -> None:
         """Keep the receipt, whatever has become of the run; then tell whether to go on."""
+        asked_at = pausepoints.clock()
         with transaction.atomic(durable=True):
             run, call = lock_call(self.call_id)
-            keys = keys_of(call)
             keep(run, call, {key: receipt}, actor=EXECUTOR)
-            position = keys.index(key) + 1
-            is_last = position == len(keys)
-            signal = None if is_last else _signal(run, call, self.token)
+            position = keys_of(call).index(key) + 1
+            signal = _signal(run, call, self.token)
             if call.state == "in_flight" and call.claim_token == self.token:
                 save(call, deadline_at=report_by(clock().now, _timeout(call)))
+        # As at the gate: who was held up here does not act on an old answer, but asks again.
+        if signal is None and pausepoints.clock() - asked_at > SEND_WINDOW:
+            signal = PauseSignal("it was held up")
         pausepoints.reach(run.pk, f"call:{call.number}:item:{position}")
-        if signal is not None:
+        if signal is not None and position < len(keys_of(call)):
             raise signal
 
 

@@ -20,6 +20,7 @@ EXECUTOR = "executor"
 SWEEPER = "sweeper"
 
 REPORT_GRACE = timedelta(seconds=2)  # for a call that used its whole time to say so
+SEND_WINDOW = 2.0  # seconds from asking whether to act; look-ups begin much later
 
 
 def person(user: Any) -> str:

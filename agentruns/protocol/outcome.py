@@ -79,7 +79,7 @@ def record_paused(claim: Claim) -> None:
         run, call = lock_call(claim.call_id)
         if call.claim_token == claim.token and call.state == "in_flight":
             if _may_still_act(run, call):
-                data = {"reason": run.suspended_reason}
+                data = {"reason": run.suspended_reason or "held_up"}
                 move_call(run, call, "postpone", actor=EXECUTOR, data=data, **NOT_ATTEMPTED)
                 go_on(run)  # it may have been let go meanwhile
             else:
@@ -113,17 +113,19 @@ def land(run: Run, call: ToolCall, receipt: Receipt, *, actor: str, **data: Any)
             run, call, "contradict", actor=actor, data=data, contradicted_at=clock().now, **fields
         )
     else:
+        if call.state == "landed" and items.has_any(call):
+            save(call, receipt=receipt.data, response=receipt.response)  # one more may be out
         record(run, "outcome.repeated", actor=actor, call=call, state=call.state)
     go_on(run)
 
 
 def fail(run: Run, call: ToolCall, code: str, detail: str, *, actor: str) -> None:
     """Under the run's lock: known to have had no effect, or no more than its items on record."""
-    if call.state not in (*READY, "in_flight", "in_doubt"):
-        record(run, "outcome.repeated", actor=actor, call=call, state=call.state)
-        return
     if call.state not in READY and items.has_any(call):
         land(run, call, items.in_part(call, detail or code), actor=actor, why=code)
+        return
+    if call.state not in (*READY, "in_flight", "in_doubt"):
+        record(run, "outcome.repeated", actor=actor, call=call, state=call.state)
         return
     items.end(
         run,

@@ -6,9 +6,11 @@ from pytest_django.fixtures import Settings
 from agentruns.models import Agent, CallItem, Run, ToolCall
 from agentruns.planner.history import result_words
 from agentruns.protocol import doubt
+from agentruns.protocol import items as protocol_items
 from agentruns.protocol.execute import execute_call
 from agentruns.protocol.gate import pass_gate
 from agentruns.protocol.items import CallItems
+from agentruns.protocol.outcome import record_failed
 from tests.agentruns.outside import Outside
 from tests.agentruns.steps import Steps, anew, events, kinds, now, pass_time
 from tests.pausing import Pauses, in_background
@@ -273,6 +275,60 @@ def test_an_executor_that_is_late_learns_so_at_its_next_item(
 
     assert items(call) == ["it 1", "it 2"]
     assert now(run).suspended_reason == "dependency"
+
+
+def test_an_item_that_comes_after_the_last_word_on_its_batch_is_added_to_it(
+    steps: Steps, outside: Outside
+) -> None:
+    run, call = batch(steps)
+    claim = steps.claim(call)
+    pass_gate(claim)
+    log = CallItems(call.pk, claim.token)
+    log.land("it 1", {})
+    steps.stop(run)
+    pass_time(call)
+    steps.sweep()
+    doubt.answer(call.pk, by=steps.owner, answer="did_not_happen", evidence="I looked")
+    assert anew(call).response.startswith("1 of 5 done")
+
+    with pytest.raises(StopSignal):
+        log.land("it 2", {})
+    record_failed(claim, "stopped", "")
+
+    assert anew(call).response.startswith("2 of 5 done")
+    assert now(run).status == "stopped_clean"
+
+
+def test_an_item_contradicts_who_said_that_nothing_happened(steps: Steps, outside: Outside) -> None:
+    """Truth wins over an answer."""
+    run, call = batch(steps)
+    claim = steps.claim(call)
+    pass_gate(claim)
+    pass_time(call)
+    steps.sweep()
+    doubt.answer(call.pk, by=steps.owner, answer="did_not_happen", evidence="I looked")
+    assert anew(call).state == "failed"
+
+    with pytest.raises(StopSignal):
+        CallItems(call.pk, claim.token).land("it 1", {})
+    record_failed(claim, "stopped", "")
+
+    assert anew(call).state == "landed"
+    assert anew(call).contradicted_at is not None
+    assert kinds(run).count("call.contradicted") == 1
+
+
+def test_who_is_held_up_between_two_items_asks_at_the_gate_again(
+    steps: Steps, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, call = batch(steps, 3)
+    monkeypatch.setattr(protocol_items, "SEND_WINDOW", -1.0)
+
+    assert [steps.act(call).state for _ in range(3)] == ["approved", "approved", "landed"]
+
+    assert out(outside, call) == [1, 2, 3]
+    assert kinds(run).count("call.commit_allowed") == 3
+    assert anew(call).attempts == 0
 
 
 def test_each_item_has_its_own_time(steps: Steps, outside: Outside) -> None:
