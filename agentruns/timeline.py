@@ -15,7 +15,8 @@ BAR = 12
 SPACING = 96.0  # px from one time to the next
 SHORTEST = 4.0  # px: nothing that happened is too short to be seen
 LINE = 14  # px: one line of marks' words above the other
-CUT_TO = 0.06  # of the rest: as long as a cut looks, and what is longer is cut
+CUT_TO = 0.06  # of the rest: how long a cut looks
+WORTH_A_CUT = timedelta(seconds=10)
 
 
 @dataclass(frozen=True)
@@ -229,7 +230,7 @@ def _cuts(
     inside = [(a, b) for a, b in inside if a < b]
     rest = end - start - sum((b - a for a, b in inside), timedelta())
     length = max(rest, timedelta(seconds=1)) * CUT_TO
-    return tuple(Cut(a, b, length) for a, b in inside if b - a > length)
+    return tuple(Cut(a, b, length) for a, b in inside if b - a > max(length, WORTH_A_CUT))
 
 
 def _row(lane: Lane, y: float, frame: Frame) -> tuple[Row, float]:

@@ -24,9 +24,10 @@ from agentruns.page.words import (
     span,
     tier_words,
 )
+from agentruns.protocol.advance import HELD
 from agentruns.protocol.outcome import ATTEMPT_LIMIT
 from agentruns.protocol.units import in_words
-from agentruns.states import CALL
+from agentruns.states import CALL, WAITING
 from compensation.models import Compensation
 from compensation.queries import foresee
 from compensation.states import COMPENSATION
@@ -64,6 +65,11 @@ class Action:
     @property
     def group(self) -> str:
         return CALL.states[self.call.state].group
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more of it may still happen."""
+        return self.group in ("in_flight", WAITING)
 
     @property
     def is_asking(self) -> bool:
@@ -106,7 +112,7 @@ def action_of(call: ToolCall, context: Context) -> Action:
     items = items_of(call, context.items.get(call.pk, ()))
     return Action(
         call=call,
-        pill=call_pill(call),
+        pill=call_pill(call, is_held=context.run.suspended_reason in HELD),
         tier=tier_words(call.tier),
         notes=_notes(call, context),
         args=fields_of(call.args, registered.args.model_fields if registered else ()),

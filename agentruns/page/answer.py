@@ -11,6 +11,7 @@ from agentruns.models import Output, Run, StopRequest, ToolCall
 from agentruns.page import prose
 from agentruns.page.moments import stop_after
 from agentruns.page.words import call_pill, name_of
+from agentruns.protocol.advance import HELD
 from agentruns.states import OUTPUT
 from tools import registry
 
@@ -58,7 +59,8 @@ def _passage(
     run: Run, output: Output, calls: list[ToolCall], stop: StopRequest | None, viewer: object
 ) -> Passage:
     is_open = output.status == OUTPUT.initial and run.is_active
-    chips = [_chip(call) for call in calls]
+    is_held = run.suspended_reason in HELD
+    chips = [_chip(call, is_held=is_held) for call in calls]
     start = len(output.text.rstrip()) if is_open else len(output.text)
     html = prose.render(output.text[:start], chips) if output.text.strip() or chips else ""
     if is_open:
@@ -78,9 +80,9 @@ def _with_tail(html: str, rest: str) -> str:
     return f"{html}<p>{tail}</p>"
 
 
-def _chip(call: ToolCall) -> prose.Chip:
+def _chip(call: ToolCall, *, is_held: bool) -> prose.Chip:
     registered = registry.get(call.tool)
-    pill = call_pill(call)
+    pill = call_pill(call, is_held=is_held)
     return prose.Chip(
         offset=call.text_offset,
         label=registered.title if registered else call.tool,

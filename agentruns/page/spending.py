@@ -104,5 +104,6 @@ def _short(name: str, value: Any) -> str:
     if name == "cost_limit":
         return money(Decimal(value))
     if name == "time_limit":
-        return span(timedelta(seconds=int(value)))
+        seconds = int(value)
+        return span(timedelta(seconds=seconds)) if seconds else _("%(n)s s") % {"n": 0}
     return f"{value:,}"

@@ -78,6 +78,8 @@ def _by(stop: StopRequest | None) -> str:
     if stop is None:
         return ""
     words = {"name": name_of(stop.requested_by), "time": clock(stop.requested_at)}
+    if stop.signal == "budget":
+        return _("Its budget was used up at %(time)s.") % words
     return (
         _("Stopped by %(name)s at %(time)s.") % words
         if stop.settled_at

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from agentruns.models import Run, ToolCall
-from agentruns.states import CALL, RUN, WAITING, State
+from agentruns.states import CALL, READY, RUN, State
 from tools.contract import Tier
 from tools.models import TIER_LABELS
 
@@ -169,15 +169,19 @@ def run_pill(run: Run, *, in_doubt: int = 0) -> Pill:
     return _pill(state, label)
 
 
-def call_pill(call: ToolCall) -> Pill:
-    """The call's badge, in a word of its own for each way that it can end."""
+def call_pill(call: ToolCall, *, is_held: bool = False) -> Pill:
+    """The call's badge, in a word of its own for each way that it can end. `is_held`: its run
+    does nothing for now.
+    """
     state = CALL.states[call.state]
     label = str(NEVER_STARTED.get(call.reason, state.label))
     if state.group != "never_started":
         label = str(state.label)
     if call.state == "in_flight" and call.tier == Tier.IRREVERSIBLE:
         label = _("leaving now")
-    if call.next_attempt_at and state.group == WAITING:
+    if call.state in READY and is_held:
+        label = _("on hold")
+    elif call.state in READY and call.next_attempt_at:
         label = _("tries again")
     if call.state == "landed":
         label = _("done %(time)s") % {"time": clock(call.ended_at)}

@@ -22,6 +22,7 @@ def test_a_run_is_paused_and_goes_on(steps: Steps, browser: Browser, owner: User
     assert "Paused by Ana at" in said
     assert "nothing new starts. Continue" in said
     assert "Stop run" in said
+    assert "On hold" in said
     assert anew(book).state == "approved"
 
     said = words(client.post(f"/runs/{run.pk}/unpause/", follow=True).content)

@@ -33,7 +33,7 @@ def test_a_batch_says_how_far_it_is_and_what_is_out(
     run, _claim = batch(steps, 3)
     said = page(browser(owner), f"/runs/{run.pk}/")
     assert "1 of 3 done ✓ it 1" in said
-    assert "– it 2 not done – it 3 not done" in said
+    assert "– it 2 not yet – it 3 not yet" in said
 
 
 def test_stopped_it_has_landed_with_what_is_out(
