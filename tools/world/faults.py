@@ -21,19 +21,23 @@ class Fault:
     """`delay`: answers `seconds` late. `drop_after`: has the effect, then closes the connection.
     `error_after`: has the effect, then answers with an error. `refuse`: refuses, no effect.
     `busy`: no effect now, and says that it may be asked again in `seconds` (git has no such word).
+
+    With a `key` it is meant for the effect that carries it: as its idempotency key, or (mail) in
+    an address.
     """
 
     service: Service
     mode: Mode
     seconds: float = 1.0
     times: int = 1
+    key: str = ""
 
 
 def parse(raw: object) -> Fault:
     """A fault from JSON. Raises ValueError with a sentence that says what is allowed."""
     if not isinstance(raw, dict):
-        raise ValueError("a fault is an object: {service, mode, seconds, times}")
-    if unknown := set(raw) - {"service", "mode", "seconds", "times"}:
+        raise ValueError("a fault is an object: {service, mode, seconds, times, key}")
+    if unknown := set(raw) - {"service", "mode", "seconds", "times", "key"}:
         raise ValueError(f"unknown: {', '.join(sorted(unknown))}")
     for key, allowed in (("service", get_args(Service)), ("mode", get_args(Mode))):
         if raw.get(key) not in allowed:
@@ -45,7 +49,7 @@ def parse(raw: object) -> Fault:
         raise ValueError("seconds must be a number from 0 to 600")
     if not isinstance(times, int) or not 1 <= times <= 1000:
         raise ValueError("times must be a whole number from 1 to 1000")
-    return Fault(raw["service"], raw["mode"], float(seconds), times)
+    return Fault(raw["service"], raw["mode"], float(seconds), times, str(raw.get("key", "")))
 
 
 class Faults:
@@ -62,13 +66,16 @@ class Faults:
         with self._held() as waiting:
             waiting.clear()
 
-    def take(self, service: Service, *modes: Mode) -> Fault | None:
-        """Use up one time of the next fault of this service (of these modes only, if given)."""
+    def take(self, service: Service, *modes: Mode, key: str = "") -> Fault | None:
+        """Use up one time of the next fault of this service (of these modes only, if given) that
+        is meant for an effect which carries `key`.
+        """
         if not self._path.exists() or self._path.stat().st_size <= len("[]"):
             return None
         with self._held() as waiting:
             for raw in waiting:
-                if raw["service"] == service and (not modes or raw["mode"] in modes):
+                is_meant = raw["service"] == service and raw["key"] in key
+                if is_meant and (not modes or raw["mode"] in modes):
                     fault = Fault(**raw)
                     raw["times"] -= 1
                     waiting[:] = [item for item in waiting if item["times"] > 0]

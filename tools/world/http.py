@@ -15,7 +15,7 @@ from starlette.routing import Mount, Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tools.world import faults as fault_control
-from tools.world.faults import Faults, Service
+from tools.world.faults import Faults, Mode, Service
 from tools.world.provider import build_provider
 from tools.world.services import Answer, Chat, Drafts, Tickets
 
@@ -45,15 +45,20 @@ class Door:
         self.drafts = Drafts(world_dir)
 
     async def _act(
-        self, request: Request, service: Service, effect: Callable[[dict[str, Any]], Answer]
+        self,
+        request: Request,
+        service: Service,
+        effect: Callable[[dict[str, Any]], Answer],
+        key_of: Callable[[dict[str, Any]], str] | None = None,
     ) -> Response:
+        """`key_of` finds the idempotency key where it is not in a header."""
         body = await _body(request)
         if body is None:
             return JSONResponse({"error": "the body must be a JSON object"}, 400)
         # A push is refused by the repository's own hook, before there is anything to draft.
-        fault = self.faults.take(
-            service, *(("delay", "drop_after", "error_after") if service == "git" else ())
-        )
+        modes: tuple[Mode, ...] = ("delay", "drop_after", "error_after") if service == "git" else ()
+        key = key_of(body) if key_of else request.headers.get("idempotency-key", "")
+        fault = self.faults.take(service, *modes, key=key)
         if fault and fault.mode == "refuse":
             return JSONResponse({"error": "refused"}, 403)
         if fault and fault.mode == "busy":
@@ -69,13 +74,17 @@ class Door:
         return JSONResponse(answer, status)
 
     async def chat_post(self, request: Request) -> Response:
-        return await self._act(request, "chat", self.chat.post)
+        return await self._act(request, "chat", self.chat.post, self.chat.key_of)
 
     async def chat_update(self, request: Request) -> Response:
-        return await self._act(request, "chat", lambda body: self.chat.change("edited", body))
+        return await self._act(
+            request, "chat", lambda body: self.chat.change("edited", body), self.chat.key_of
+        )
 
     async def chat_delete(self, request: Request) -> Response:
-        return await self._act(request, "chat", lambda body: self.chat.change("deleted", body))
+        return await self._act(
+            request, "chat", lambda body: self.chat.change("deleted", body), self.chat.key_of
+        )
 
     async def chat_history(self, request: Request) -> Response:
         query = request.query_params

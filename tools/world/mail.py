@@ -28,15 +28,16 @@ class MailDoor:
         address: str,
         options: list[str],
     ) -> str:
-        if self._faults.take("smtp", "refuse"):
+        if self._faults.take("smtp", "refuse", key=address):
             return "550 5.7.1 Refused"
-        if self._faults.take("smtp", "busy"):
+        if self._faults.take("smtp", "busy", key=address):
             return "451 4.3.2 Busy, try again later"
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
-        fault = self._faults.take("smtp", "delay", "drop_after", "error_after")
+        to = " ".join(envelope.rcpt_tos)
+        fault = self._faults.take("smtp", "delay", "drop_after", "error_after", key=to)
         await asyncio.to_thread(self._record, envelope)
         return await _answer(server, fault)
 

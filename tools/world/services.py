@@ -39,6 +39,11 @@ class Chat:
         else:
             del self._messages[ts]
 
+    def key_of(self, body: dict[str, Any]) -> str:
+        """The key of the message that is to be posted, or was."""
+        known = self._messages.get(str(body.get("ts")), body)
+        return str(known.get("client_msg_id") or "")
+
     def post(self, body: dict[str, Any]) -> Answer:
         channel, text = body.get("channel"), body.get("text")
         if channel not in CHANNELS:

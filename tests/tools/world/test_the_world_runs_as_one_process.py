@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from pytest_django.fixtures import Settings
 
-from tests.tools.builtin.calls import EFFECTS, act, lookup
+from tests.tools.builtin.calls import EFFECTS, SERVICES, act, lookup
 from tests.tools.conftest import ROOT, NewContext, RunningWorld, point_at, running_world
 from tools.contract import Receipt
 from tools.gitcli import git
@@ -128,3 +128,19 @@ def test_a_busy_server_says_when_to_ask_again_and_does_nothing(
     answer = httpx2.request(method, base + path, json={})
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert effects(world.folder) == before
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_a_fault_with_a_key_hits_the_effect_that_carries_it_and_no_other(
+    name: str, world: RunningWorld, new_context: NewContext
+) -> None:
+    mine, other = new_context(), new_context()
+    service, key = SERVICES[name], mine.request_id
+    if service == "smtp":
+        key = "mine@"
+    body = {"service": service, "mode": "drop_after", "key": key}
+    httpx2.post(f"{world.http}/_world/faults", json=body).raise_for_status()
+    act(name, other)
+    with pytest.raises(Exception):  # noqa: B017  (each tool has its own)
+        act(name, mine, **({"to": ["mine@team.example"]} if service == "smtp" else {}))
+    assert len(world.effects(mine)) == len(world.effects(other)) == 1
