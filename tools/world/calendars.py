@@ -40,7 +40,7 @@ class CalendarDoor:
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         if environ["REQUEST_METHOD"] not in ("PUT", "DELETE"):
             return self._app(environ, start_response)
-        fault = self._faults.take("caldav")
+        fault = self._faults.take("caldav", key=unquote(environ["PATH_INFO"]))
         if fault and fault.mode == "refuse":
             return _say(start_response, "403 Forbidden")
         if fault and fault.mode == "busy":
