@@ -82,8 +82,16 @@ def verify(scope: Scope, progress: Callable[[int], None] | None = None) -> list[
         for facts in batch:
             for result in results:
                 if result.invariant.of_run is not None:
-                    result.take(result.invariant.of_run(facts))
+                    result.take(_readable(result.invariant.of_run, facts))
         count += len(batch)
         if progress is not None:
             progress(count)
     return results
+
+
+def _readable(check: Callable[[Facts], Iterator[Finding]], facts: Facts) -> Iterator[Finding]:
+    """What a check says; a ledger that is too wrong to be read is a breach, and no crash."""
+    try:
+        yield from check(facts)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        yield facts.breach(f"cannot be read: {error!r}")

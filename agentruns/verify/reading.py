@@ -17,8 +17,14 @@ from review.models import Approval
 
 # A batch has no more runs than this, and no more events, unless a single run has.
 RUNS, EVENTS = 200, 20_000
-# Columns of a call that no check looks at, and some of which are long.
-NOT_READ = ("summary", "draft", "receipt", "claim_token", "claim_expires_at", "next_lookup_at")
+# Of a call: what the checks and its place in the history need.
+OF_A_CALL = (
+    *("run_id", "turn", "position", "number", "text_offset", "provider_call_id"),
+    *("tool", "tool_revision", "tier", "args", "args_digest"),
+    *("state", "reason", "detail", "response", "undo_state"),
+    *("unit", "is_uninterruptible", "deadline_at", "contradicted_at"),
+    *("consent_digest", "consent_used_at"),
+)
 
 _IS_INTACT = f"{HASH.format(row='agentruns_ledgerevent')} = agentruns_ledgerevent.hash"
 
@@ -65,7 +71,7 @@ def _facts_of(runs: list[Run], sweeps: Sweeps) -> list[Facts]:
     facts = {run.pk: Facts(run, now, sweeps) for run in runs}
     for event in _events_of(list(facts)):
         facts[event.run_id].events.append(event)
-    for call in ToolCall.objects.filter(run__in=facts).order_by("number").defer(*NOT_READ):
+    for call in ToolCall.objects.filter(run__in=facts).order_by("number").only(*OF_A_CALL):
         facts[call.run_id].calls.append(call)
     for item in CallItem.objects.filter(call__run__in=facts).select_related("call"):
         facts[item.call.run_id].items.append(item)

@@ -89,9 +89,23 @@ def one_stop_per_epoch(facts: Facts) -> Iterator[Finding]:
             yield None
     for epoch in asked:
         yield facts.breach(f"a stop of epoch {epoch} is in the ledger, and nobody's request")
+    yield from _epochs_only_grow(facts)
     if facts.run.status in (*STOPPING_RUN, *STOPPED_RUN):
         is_asked = any(stop.epoch == facts.run.epoch for stop in facts.stops)
         yield facts.unless(is_asked, f"is {facts.run.status}; nobody asked for it")
+
+
+def _epochs_only_grow(facts: Facts) -> Iterator[Finding]:
+    """Each stop, and each time that the run is taken up again, is a step of the epoch."""
+    before = 1
+    for event in facts.by_call[None]:
+        if event.kind in ("stop.requested", "run.requeued"):
+            epoch = event.data.get("epoch", 0)
+            is_step = before < epoch <= facts.run.epoch
+            yield facts.unless(
+                is_step, f"{event.kind} (seq {event.seq}) of epoch {epoch} is no step"
+            )
+            before = epoch
 
 
 def each_stop_settles(facts: Facts) -> Iterator[Finding]:

@@ -14,7 +14,8 @@ LANDED = {verb.event for verb in CALL.verbs.values() if verb.target == "landed"}
 
 def undo_is_right(facts: Facts) -> Iterator[Finding]:
     """What the ledger says of each undo, and the rows of each step."""
-    if not facts.undo_steps and not any(event.kind in _OF_UNDO for event in facts.events):
+    is_marked = any(call.undo_state for call in facts.calls)
+    if not (is_marked or facts.undo_steps or any(e.kind in _OF_UNDO for e in facts.events)):
         return
     yield from _at_most_once(facts)
     yield from _only_what_landed(facts)
