@@ -5,7 +5,7 @@ Guarantees that a call in doubt is looked up with growing pauses, a bounded numb
 what cannot be looked up waits for a person; and that the person's answer is kept with a name.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -14,13 +14,14 @@ from django.utils.translation import gettext as _
 
 from agentruns import pausepoints
 from agentruns.errors import BadInput, WrongState
-from agentruns.models import Run, ToolCall
+from agentruns.models import ToolCall
 from agentruns.protocol import items
 from agentruns.protocol.ledger import SWEEPER, clock, lock_call, person, record, save
 from agentruns.protocol.outcome import doubt, fail, land
 from tools.contract import LookupResult, NotLanded, Receipt
 
 LOOKUP_LIMIT = 6
+NO_REPORT = "no_report"  # the reason of a doubt that nobody reported
 ANSWERS = ("happened", "did_not_happen", "cannot_tell")
 
 
@@ -33,6 +34,8 @@ def begin_lookup(call_id: str) -> ToolCall | None:
             return None
         lookups = call.lookups + 1
         again = now + timedelta(seconds=2**lookups) if lookups < LOOKUP_LIMIT else None
+        if now < _settled_at(call):
+            again = _settled_at(call)  # too early to believe that nothing is there
         save(call, lookups=lookups, next_lookup_at=again)
         return call
 
@@ -45,8 +48,8 @@ def record_lookup(call_id: str, found: LookupResult) -> None:
         record(run, "call.looked_up", actor=SWEEPER, call=call, found=type(found).__name__)
         if isinstance(found, Receipt):
             land(run, call, found, actor=SWEEPER, by="lookup")
-        elif isinstance(found, NotLanded) and call.state == "in_doubt":
-            _take_for_not_landed(run, call)
+        elif isinstance(found, NotLanded) and call.state == "in_doubt" and _was_in_time(call):
+            fail(run, call, "not_landed", "", actor=SWEEPER)
     pausepoints.reach(run.pk, f"call:{call.number}:resolved")
 
 
@@ -88,18 +91,26 @@ def expire_call(call_id: str) -> bool:
         deadlines = [d for d in (call.deadline_at, drain_deadline) if d is not None]
         if call.state != "in_flight" or not deadlines or min(deadlines) > now:
             return False
-        doubt(run, call, "no_report", "", actor=SWEEPER)
+        doubt(run, call, NO_REPORT, "", actor=SWEEPER)
         return True
 
 
-def _take_for_not_landed(run: Run, call: ToolCall) -> None:
-    """Believe it, once the outside had its time; else ask again when it will have had it."""
+def _settled_at(call: ToolCall) -> datetime:
+    """When nothing of the call can be under way any more: its executor has reported, or its own
+    time is over (the drain's may be over before), and a slow system has had its time too.
+    """
     assert call.doubted_at is not None
-    settled_at = call.doubted_at + timedelta(seconds=settings.LOOKUP_PATIENCE)
-    if clock().now >= settled_at:
-        fail(run, call, "not_landed", "", actor=SWEEPER)
-    else:
-        save(call, next_lookup_at=settled_at)
+    assert call.deadline_at is not None
+    is_reported = call.reason != NO_REPORT
+    over_at = call.doubted_at if is_reported else max(call.doubted_at, call.deadline_at)
+    return over_at + timedelta(seconds=settings.LOOKUP_PATIENCE)
+
+
+def _was_in_time(call: ToolCall) -> bool:
+    """Whether the look-up that answers now was begun once all was settled, not only recorded then:
+    after one that came too early, the next is due at exactly that moment.
+    """
+    return call.next_lookup_at is None or call.next_lookup_at > _settled_at(call)
 
 
 def _must_be_in_doubt(call: ToolCall) -> None:
