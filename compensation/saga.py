@@ -75,6 +75,7 @@ def request_undo(run_id: str, *, by: Person, call_ids: Iterable[str]) -> UndoReq
     plan, the request that did it is returned. Raises WrongState while the run acts or if a call
     cannot be undone; BadInput, NotAllowed, NotFound.
     """
+    pausepoints.reach(run_id, "undo:begin")
     with transaction.atomic(durable=True):
         run = lock_run(run_id)
         asker = require(by, run, allowed=may_undo(by, run))

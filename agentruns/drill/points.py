@@ -89,9 +89,12 @@ PATTERNS: dict[str, Kind] = {
         gettext_lazy("somebody takes a stopped run up again"), of_person=True, leads="--resume"
     ),
     "resume:committed": Kind(gettext_lazy("it may act again"), of_person=True, leads="--resume"),
-    "undo:planned": Kind(
-        gettext_lazy("the undo of all that landed is planned"), of_person=True, leads="--undo"
+    "undo:begin": Kind(
+        gettext_lazy("somebody asks for the undo of all that landed"),
+        of_person=True,
+        leads="--undo",
     ),
+    "undo:planned": Kind(gettext_lazy("the undo is planned"), of_person=True, leads="--undo"),
     "undo:N:started": Kind(gettext_lazy("the undo of call N begins"), leads="--undo"),
     "undo:N:sent": Kind(gettext_lazy("the world has answered, no outcome yet"), leads="--undo"),
     "undo:N:settled": Kind(gettext_lazy("its outcome is on record"), leads="--undo"),
@@ -128,9 +131,7 @@ PATTERNS: dict[str, Kind] = {
         gettext_lazy("the sweeper rings for a run that has gone quiet"),
         "--lose-at think:T:ended",
     ),
-    **_swept(
-        "undo", gettext_lazy("the sweeper rings for an undo"), "--undo --lose-at undo:planned"
-    ),
+    **_swept("undo", gettext_lazy("the sweeper rings for an undo"), "--undo --lose-at undo:begin"),
 }
 _NUMBER = r"([1-9]\d{0,5})"
 _FORMS = {

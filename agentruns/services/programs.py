@@ -34,9 +34,15 @@ def node(worker: str) -> str:
 
 
 def programs(
-    data_dir: Path, env: Mapping[str, str], *, web: bool, workers: bool, world: bool
+    data_dir: Path,
+    env: Mapping[str, str],
+    *,
+    web: bool,
+    workers: bool,
+    world: bool,
+    at_once: Mapping[str, int] | None = None,
 ) -> list[Spec]:
-    """What is to run, in the order of starting."""
+    """What is to run, in the order of starting. `at_once`: how many tasks, by worker."""
     celery = [sys.executable, "-m", "celery", "-A", "agentruns"]
     commands: dict[str, list[str]] = {}
     if world:
@@ -49,6 +55,8 @@ def programs(
     if workers:
         for name, pool in WORKERS.items():
             commands[name] = [*celery, "--quiet", "worker", "-Q", name, "-n", node(name), *pool]
+            if at_once and name in at_once:
+                commands[name] += ["-c", str(at_once[name])]
             commands[name] += ["--loglevel", "WARNING", "--without-gossip", "--without-mingle"]
         schedule = str(data_dir / "beat" / "schedule")
         commands["beat"] = [

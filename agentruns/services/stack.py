@@ -37,7 +37,8 @@ class Stack:
 
     `env` is set for every process; with `apart`, nothing else of this process's environment says
     where anything is (see `isolated`). Where `DATABASE_URL` or `REDIS_URL` is given there, that
-    server is used and left alone, else one is embedded.
+    server is used and left alone, else one is embedded. `at_once`: how many tasks a worker has
+    at the same time, by its name, where that is not the usual number.
     `on_line(name, line)` gets what the programs print; `on_give_up(name)` is told when one of them
     cannot be kept alive. Their output is in `data_dir/logs` in any case.
     """
@@ -53,6 +54,7 @@ class Stack:
         durable: bool = True,
         apart: bool = True,
         env: Mapping[str, str] | None = None,
+        at_once: Mapping[str, int] | None = None,
         on_line: Callable[[str, str], None] | None = None,
         on_give_up: Callable[[str], None] | None = None,
     ) -> None:
@@ -65,6 +67,7 @@ class Stack:
             self.env.setdefault("PAUSE_DIR", str(self.data_dir / "pause"))
         self._parts = {"web": web, "workers": workers, "world": world}
         self._durable = durable
+        self._at_once = at_once
         self._on_line = on_line
         self._on_give_up = on_give_up
         self._lock = discover.StackLock(self.data_dir)
@@ -204,7 +207,7 @@ class Stack:
             process.on_give_up = self._on_give_up
 
     def _start_programs(self) -> None:
-        for spec in programs(self.data_dir, self.env, **self._parts):
+        for spec in programs(self.data_dir, self.env, **self._parts, at_once=self._at_once):
             process = Process(
                 spec,
                 on_line=self._on_line,
