@@ -6,6 +6,7 @@ its stdin is closed.
 """
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -38,6 +39,7 @@ PACE = {
 }
 KILLED_WORKERS = tuple(f"{worker} killed" for worker in KILLS)
 PLAY = "--play"
+UP_FOR_DOWN = 3.0  # how much longer something is left alone than it took to come back
 GIVE_UP_AFTER = 300.0  # seconds that the end may take
 Say = Callable[[str], None]
 
@@ -69,7 +71,7 @@ class Host:
             data_dir, web=False, durable=False, env=PACE, on_give_up=self._lost.append
         )
         self._blows: Counter[str] = Counter()
-        self._down: set[str] = set()
+        self._spared_until: dict[str, float] = {}
         self._playing = threading.Event()
         self._ended = threading.Event()
         self._report: dict[str, Any] | None = None
@@ -158,14 +160,18 @@ class Host:
             self._strike(blow)
 
     def _strike(self, blow: Blow) -> None:
-        """What is not up yet again is left alone: it shall come to work in between."""
         if blow.kind == "child":
             self._kill_child(blow.pick)
-        elif blow.kind not in self._down:
+        else:
             self._take_down(blow.kind, is_orderly=blow.is_orderly)
 
     def _take_down(self, name: str, *, is_orderly: bool = False, where: str = "") -> None:
-        self._down.add(name)
+        """End it, and wait aside until it is back. What is not back, or has not been for long, is
+        left alone: the system has to come to work in between, on slow machines too.
+        """
+        if time.monotonic() < self._spared_until.get(name, 0.0):
+            return
+        self._spared_until[name] = math.inf
         self._note(f"{name} restarted" if is_orderly else f"{name} killed{where}")
 
         def come_back() -> None:
@@ -178,15 +184,17 @@ class Host:
                     self._stack.wait_for(name)
             except ServiceError as error:
                 self._lost.append(f"{name}: {error}")
-            self._down.discard(name)
-            self._log(f"{name} is back after {time.monotonic() - began:.1f} s")
+            now = time.monotonic()
+            self._spared_until[name] = now + UP_FOR_DOWN * (now - began)
+            self._log(f"{name} is back after {now - began:.1f} s")
 
         threading.Thread(target=come_back, daemon=True).start()
 
     def _kill_child(self, pick: float) -> None:
         """One process of the pool that executes calls."""
         leader = self._stack.pids.get("act")
-        children = _children(leader) if leader and "act" not in self._down else []
+        is_back = self._spared_until.get("act", 0.0) < math.inf
+        children = _children(leader) if leader and is_back else []
         if children:
             self._kill_process(children[int(pick * len(children))])
 

@@ -112,7 +112,7 @@ class Nuisance:
 # Weights of what is killed. A killed child of the pool is back in a moment, the rest in seconds;
 # without its world no model speaks, and every run that was listening fails.
 KILLS = {"child": 75, "act": 7, "think": 10, "control": 7, "world": 1}
-KILL_EVERY = 2.9  # seconds
+KILL_EVERY = 2.4  # seconds
 RESTART_EVERY = 50.0
 NUISANCE_EVERY = 0.6
 SERVICES = ("chat", "tickets", "smtp", "caldav", "git")
@@ -158,7 +158,7 @@ def _run(seed: int, number: int, at: float) -> RunPlan:
 
 def _press(random: Random) -> Press:
     at = random.choice(POINTS) if random.random() < 0.5 else ""
-    soon, later = random.uniform(0, 2), random.uniform(2, 12)
+    soon, later = random.uniform(0, 2), random.uniform(2, 14)
     return Press(
         after=later if at else random.choices((0.0, soon, later), (6, 24, 70))[0],
         at=at,

@@ -40,7 +40,7 @@ class Command(BaseCommand):
             "--runs-per-second", type=_positive, default=2.0, help="started, at most; default: 2"
         )
         parser.add_argument(
-            "--at-once", type=int, default=30, help="runs under way, at most; default: 30"
+            "--at-once", type=int, default=36, help="runs under way, at most; default: 36"
         )
         parser.add_argument(
             "--data-dir",
