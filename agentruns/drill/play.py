@@ -1,7 +1,7 @@
 """Play one drill: start the run, act at its points, wait until nothing moves any more."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -39,10 +39,12 @@ UNANSWERED = "none"
 @dataclass(frozen=True)
 class Plan:
     """What is to be played. At a point that is named several times, all of it is done, in the
-    order of the fields here. `keep_at`: whoever comes there waits for `Drill.let_go`.
+    order of the fields here. `also_at`: what else is done there, first, with the id of the run.
+    `keep_at`: whoever comes there waits for `Drill.let_go`.
     """
 
     scenario: str
+    also_at: Mapping[Point, Callable[[str], object]] = field(default_factory=dict)
     pause_at: tuple[Point, ...] = ()
     stop_at: tuple[Point, ...] = ()
     twice_at: tuple[Point, ...] = ()
@@ -59,6 +61,7 @@ class Plan:
     def acts(self) -> dict[Point, list[str]]:
         """What is done at each point, in order."""
         named = {
+            "also": tuple(self.also_at),
             "pause": self.pause_at,
             "stop": self.stop_at,
             "twice": self.twice_at,
@@ -163,8 +166,10 @@ class Drill:
         self._ring()
         for station in self.stations:
             self._serve(station)
-        self._decide()
-        self._unpause(run)
+        if run.is_active:
+            self._decide()
+        if run.suspended_reason == "paused":
+            self._unpause(run)
         if self._is_busy() or not _is_over(run):
             return self._is_stuck(run)
         if self._to_come:
@@ -234,6 +239,9 @@ class Drill:
     def _has_done(self, act: str, station: Station, reached: Reached) -> bool:
         if act == "keep":
             return station.is_let_go
+        if act == "also":
+            self.plan.also_at[station.point](self.run_id)
+            return True
         if act == "kill":
             kill_worker(reached.pid)
             self._killed.append((station.point.text, reached.pid))
@@ -295,12 +303,10 @@ class Drill:
 
     def _unpause(self, run: Run) -> None:
         """Let a paused run go on, once what was under way has had time to report."""
-        is_quiet = run.suspended_reason == "paused" and not (self._is_busy() or run.lease_holder)
-        if is_quiet and not ToolCall.objects.filter(run=run, state="in_flight").exists():
-            if self._has_been("paused", PAUSE):
-                self._ask("unpause")
-        else:
-            self._since.pop("paused", None)
+        is_quiet = not (self._is_busy() or run.lease_holder)
+        is_quiet = is_quiet and not ToolCall.objects.filter(run=run, state="in_flight").exists()
+        if is_quiet and self._has_been("paused", PAUSE):
+            self._ask("unpause")
 
     # --- Whether it is over ----------------------------------------------------------------------
     def _is_busy(self) -> bool:
@@ -310,8 +316,11 @@ class Drill:
             at_work
             or not self._is_rung
             or not all(each.done() for each in self._asked)
-            or Compensation.objects.filter(call__run=self.run_id, state__in=LIVING).exists()
+            or (self.plan.undoes and self._is_undoing())
         )
+
+    def _is_undoing(self) -> bool:
+        return Compensation.objects.filter(call__run=self.run_id, state__in=LIVING).exists()
 
     def _is_stuck(self, run: Run) -> bool:
         if self._alive.hears(run):
@@ -366,11 +375,13 @@ def _is_over(run: Run) -> bool:
 
     The run was read before its calls: a doubt that was resolved in between has set it going again.
     """
+    if not (run.has_ended or run.suspended_reason == "dependency"):
+        return False
     doubts = ToolCall.objects.filter(run=run, state="in_doubt")
     lookups = list(doubts.values_list("next_lookup_at", flat=True))
     if any(lookups):
         return False
-    return run.has_ended or (run.suspended_reason == "dependency" and bool(lookups))
+    return run.has_ended or bool(lookups)
 
 
 def _agent_of(scenario: str) -> Agent:

@@ -76,7 +76,11 @@ class Command(ServicesCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         plan = Plan(
             scenario=options["scenario"],
-            **{name: tuple(options[name]) for name in _NAMES},
+            pause_at=tuple(options["pause_at"]),
+            stop_at=tuple(options["stop_at"]),
+            twice_at=tuple(options["twice_at"]),
+            kill_at=tuple(options["kill_at"]),
+            lose_at=tuple(options["lose_at"]),
             faults=tuple(options["fault"]),
             pending=options["pending"],
             verdict=options["answer"],
@@ -146,4 +150,3 @@ AT_POINTS: dict[str, tuple[Callable[[str], Point], str]] = {
     "--twice-at": (_reached_point, "deliver the message a second time to whoever comes there"),
     "--lose-at": (_reached_point, "lose each doorbell that is rung from there to the next point"),
 }
-_NAMES = [option.strip("-").replace("-", "_") for option in AT_POINTS]
