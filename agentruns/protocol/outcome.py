@@ -105,7 +105,7 @@ def land(run: Run, call: ToolCall, receipt: Receipt, *, actor: str, **data: Any)
     fields |= {"ended_at": clock().now, "reason": "", "detail": "", "next_lookup_at": None}
     if call.state in ("in_flight", "in_doubt"):
         move_call(run, call, "land", actor=actor, data=data, **fields)
-    elif call.state == "failed" and call.gate_passed_at:
+    elif call.state == "failed" and call.gate_passed_at and call.tier != Tier.READ_ONLY:
         # Somebody had said that it did not happen. The receipt says that it did.
         log.error("call.contradicted", run_id=run.pk, call_id=call.pk, was=call.reason)
         data |= {"was": call.reason}

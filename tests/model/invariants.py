@@ -95,20 +95,16 @@ def stops_are_one_stop(step: Step) -> str:
 
 
 def every_transition_is_legal(step: Step) -> str:
-    """Every transition is a declared one, and a terminal state is final; no look-up is ever
-    contradicted, only a person who said that it did not happen, or a read that came too late.
+    """Every transition is a declared one, and a terminal state is final; nobody is ever
+    contradicted but a person who said that it did not happen, so never a look-up.
     """
     for move in step.tx.moves:
         if move.source not in move.machine.verbs[move.verb].sources:
             return f"“{move.verb}” may not start from {move.source}"
-        if (move.source, move.target) == (FAILED, LANDED) and not _may_be_contradicted(step):
+        is_contradicted = (move.source, move.target) == (FAILED, LANDED)
+        if is_contradicted and not step.before.calls[step.n].is_answered:
             return f"call {step.n + 1} was known to have failed, by a look-up, and landed"
     return "" if step.tx.run.epoch >= step.before.run.epoch else "the epoch shrank"
-
-
-def _may_be_contradicted(step: Step) -> bool:
-    call = step.before.calls[step.n]
-    return call.is_answered or call.is_read
 
 
 # --- of a state -----------------------------------------------------------------------------------

@@ -283,7 +283,7 @@ class Protocol:
         state = tx.calls[n].state
         if state in (IN_FLIGHT, IN_DOUBT):
             tx.move_call(n, "land")
-        elif state == FAILED:
+        elif state == FAILED and not tx.calls[n].is_read:
             tx.move_call(n, "contradict")
         self._go_on(tx)
 
