@@ -52,9 +52,10 @@ def request_stop(
         # The answer of each names those below it, as the stop has left them.
         for each in acting:
             _conclude(each)
-        stop = StopRequest.objects.filter(run=run, epoch=run.epoch).first()
-        if stop is None:
-            stop = _too_late(run, began, asked)
+        this = StopRequest.objects.filter(run=run, epoch=run.epoch)
+        if not this.exists():
+            _too_late(run, began, asked)
+        stop = this.get()  # as kept, so that the first answer is like every other, to the byte
     pausepoints.reach(run_id, "stop:committed")
     return stop
 
@@ -143,15 +144,14 @@ def _put_away(run: Run, now: datetime, asked: Asked) -> None:
         items.end(run, call, verb, actor=asked.actor, reason=reason, data=data, ended_at=now)
 
 
-def _conclude(run: Run) -> StopRequest:
+def _conclude(run: Run) -> None:
     """Keep the answer: it is what this request gets, now and at every repeat."""
     stop = StopRequest.objects.get(run=run, epoch=run.epoch)
     stop.answer = stop_answer(run, stop)
     stop.save(update_fields=["answer"])
-    return stop
 
 
-def _too_late(run: Run, began: datetime, asked: Asked) -> StopRequest:
+def _too_late(run: Run, began: datetime, asked: Asked) -> None:
     """The run had ended before: record that it was asked, and that completion won."""
     StopRequest.objects.create(
         run=run,
@@ -163,4 +163,4 @@ def _too_late(run: Run, began: datetime, asked: Asked) -> StopRequest:
         **asked.as_fields(),
     )
     record(run, "stop.too_late", actor=asked.actor, ended_as=run.status)
-    return _conclude(run)
+    _conclude(run)

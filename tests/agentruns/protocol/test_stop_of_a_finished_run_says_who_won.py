@@ -1,5 +1,7 @@
 """A5, A11: the run had ended before; both Stops are told so, and nothing changes."""
 
+import json
+
 from agentruns.models import StopRequest
 from tests.agentruns.steps import Steps, kinds, now
 from tests.pausing import at_once
@@ -12,7 +14,7 @@ def test_stop_of_a_finished_run_says_who_won(steps: Steps) -> None:
     again = steps.stop(run, reason="again")
 
     assert (now(run).status, now(run).epoch) == ("completed", 1)
-    assert first.answer == again.answer
+    assert json.dumps(first.answer) == json.dumps(again.answer), "to the byte"
     assert first.answer["won_by"] == "completion"
     assert first.answer["phase"] == "completed"
     assert first.answer["ended_before_ms"] > 0
