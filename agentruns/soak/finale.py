@@ -11,7 +11,7 @@ from django.db.models import Q
 from agentruns.models import Run, StopRequest, ToolCall
 from agentruns.protocol.stop import request_stop
 from agentruns.soak.people import AWAY, People, patiently
-from agentruns.soak.player import open_doubts
+from agentruns.soak.player import SURE_AFTER, open_doubts
 from agentruns.states import ACTIVE_RUN, STOPPING_RUN
 from compensation.models import Compensation
 from compensation.states import LIVING
@@ -34,10 +34,13 @@ def stop_everything(people: People) -> int:
 def settle(people: People) -> bool:
     """Wait until nothing moves any more; doubts that nobody can resolve get their answer."""
     until = time.monotonic() + settings.DRAIN_DEADLINE + GRACE
+    seen: dict[str, float] = {}
     while time.monotonic() < until:
         try:
             for call in open_doubts():
-                people.answer(call.pk)
+                since = seen.setdefault(call.pk, time.monotonic())
+                if time.monotonic() - since > SURE_AFTER:
+                    people.do(people.answer, call.pk).result()
             if not any(True for _ in unsettled()):
                 return True
         except AWAY:

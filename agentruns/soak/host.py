@@ -40,7 +40,7 @@ PACE = {
 KILLED_WORKERS = tuple(f"{worker} killed" for worker in KILLS)
 PLAY = "--play"
 UP_FOR_DOWN = 3.0  # how much longer something is left alone than it took to come back
-GIVE_UP_AFTER = 300.0  # seconds that the end may take
+GIVE_UP_AFTER = 900.0  # seconds that the end may take: it verifies every run
 Say = Callable[[str], None]
 
 

@@ -7,7 +7,7 @@ database is away, so each verb must bear being called twice.
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -81,18 +81,22 @@ class People:
         self.tally = Tally()
         self._world_dir = world_dir
         self._pool = ThreadPoolExecutor(hands, thread_name_prefix="person")
+        self._busy: set[Future[None]] = set()
         self.owner = patiently(lambda: demo.person("ana", "Ana", "Berg"))
         self._reviewer = patiently(lambda: demo.person("omar", "Omar", "Haddad", reviews=True))
         self._admin = patiently(lambda: demo.person("ada", "Ada", "Lind", administers=True))
         self._agents = {slug: patiently(partial(_agent, slug)) for slug in AGENTS}
 
-    def close(self) -> None:
-        """Let everybody finish what they are at."""
-        self._pool.shutdown()
+    def finish(self) -> None:
+        """Wait until nobody is at anything any more."""
+        wait(list(self._busy))
 
     def do(self, verb: Callable[..., object], *args: Any) -> Future[None]:
         """Have somebody do it, soon. What is no longer possible is counted, and no trouble."""
-        return self._pool.submit(self._try, verb, *args)
+        task = self._pool.submit(self._try, verb, *args)
+        self._busy.add(task)
+        task.add_done_callback(self._busy.discard)
+        return task
 
     def _try(self, verb: Callable[..., object], *args: Any) -> None:
         name = verb.__name__

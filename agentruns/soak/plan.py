@@ -134,13 +134,18 @@ def runs(seed: int, per_second: float) -> Iterator[RunPlan]:
         yield _run(seed, number, at)
 
 
+def run_id(seed: int, number: int) -> str:
+    """The id of a run, from which its script follows."""
+    return f"run_s{seed}n{number}"
+
+
 def _run(seed: int, number: int, at: float) -> RunPlan:
     random = stream(seed, "run", number)
     resumes = random.choices((0, 1, 2), (70, 24, 6))[0]
     is_stopped = random.random() < 0.9
     return RunPlan(
         number=number,
-        run_id=f"run_s{seed}n{number}",
+        run_id=run_id(seed, number),
         starts_at=at,
         parent=number - random.randint(1, 3) if number > 3 and random.random() < 0.15 else None,
         agent=random.choices(list(AGENTS), (82, 6, 6, 6))[0],

@@ -30,7 +30,7 @@ def play(wish: dict[str, Any]) -> None:
     threading.Thread(target=_say_how_it_goes, args=(player, people, is_over), daemon=True).start()
     player.play(is_over.is_set)
     player.end()
-    people.close()
+    people.finish()
     cut_short = stop_everything(people)
     _tell({"progress": f"the play is over; {cut_short} runs were stopped for it"})
     is_settled = settle(people)

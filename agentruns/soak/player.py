@@ -7,6 +7,7 @@ import heapq
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from agentruns.models import Run, ToolCall
 from agentruns.soak import plan
 from agentruns.soak.nuisances import Nuisances
 from agentruns.soak.people import AWAY, People
-from agentruns.soak.plan import Press, RunPlan
+from agentruns.soak.plan import Pause, Press, RunPlan
 from agentruns.soak.traps import Traps
 from agentruns.states import ACTIVE_RUN
 
@@ -29,6 +30,7 @@ DIRTY_PATIENCE = 25.0  # seconds that a resume waits for a doubt to be resolved
 CANNOT_TELL = 0.15  # how often a person's first answer is that they can't tell
 
 Tell = Callable[[dict[str, Any]], None]
+Due = tuple[float, int, Callable[[], object]]  # when, in which order of asking, what
 
 
 @dataclass
@@ -74,7 +76,7 @@ class Player:
         self._runs = plan.runs(terms.seed, terms.per_second)
         self._next = next(self._runs)
         self._nuisances = Nuisances(terms.seed, people, world_dir)
-        self._agenda: list[tuple[float, int, Callable[[], object]]] = []
+        self._agenda: list[Due] = []
         self._order = count()
         self._answering: set[str] = set()
         self.begun = 0
@@ -116,8 +118,9 @@ class Player:
         finally:
             connection.close()
 
-    def _later(self, seconds: float, act: Callable[[], object]) -> None:
-        heapq.heappush(self._agenda, (time.monotonic() + seconds, next(self._order), act))
+    def _later(self, seconds: float, act: Callable[..., object], *args: Any) -> None:
+        item: Due = (time.monotonic() + seconds, next(self._order), partial(act, *args))
+        heapq.heappush(self._agenda, item)
 
     def _do_what_is_due(self, now: float) -> None:
         while self._agenda and self._agenda[0][0] <= now:
@@ -135,19 +138,18 @@ class Player:
         self._arm(run, 0)
         if run.silent_at:
             self._traps.silence(run.run_id, run.silent_at)
-        parent = f"run_s{self._terms.seed}n{run.parent}" if run.parent else None
+        parent = plan.run_id(self._terms.seed, run.parent) if run.parent else None
         self._people.do(self._people.start, run, parent).add_done_callback(lambda _: _begin(story))
         if run.pause is not None:
-            self._later(run.pause.after, lambda: self._pause(run))
+            self._later(run.pause.after, self._pause, run.run_id, run.pause)
 
     def _arm(self, run: RunPlan, life: int) -> None:
         if life < len(run.presses) and run.presses[life].at:
             self._traps.hold(run.run_id, run.presses[life].at)
 
-    def _pause(self, run: RunPlan) -> None:
-        assert run.pause is not None
-        self._people.do(self._people.pause, run.run_id)
-        self._later(run.pause.lasts, lambda: self._people.do(self._people.unpause, run.run_id))
+    def _pause(self, run_id: str, pause: Pause) -> None:
+        self._people.do(self._people.pause, run_id)
+        self._later(pause.lasts, self._people.do, self._people.unpause, run_id)
 
     # --- Pressing Stop ----------------------------------------------------------
     def _spring_traps(self) -> None:
@@ -190,9 +192,7 @@ class Player:
         if run.status in ACTIVE_RUN:
             if run.suspended_reason == "budget" and not story.is_raised:
                 story.is_raised = True
-                self._later(
-                    1.0, lambda: self._people.do(self._people.raise_limits, story.plan.run_id)
-                )
+                self._later(1.0, self._people.do, self._people.raise_limits, run.pk)
         elif run.has_ended:
             self._wrap_up(story, run)
 
@@ -226,12 +226,8 @@ class Player:
             story.asked.add(call_id)
             decision = plan.decision(self._terms.seed, story.plan.number, number)
             if decision.verdict:
-                self._later(
-                    decision.after,
-                    lambda call_id=call_id, decision=decision: self._people.do(  # type: ignore[misc]
-                        self._people.decide, call_id, decision
-                    ),
-                )
+                decide = self._people.decide
+                self._later(decision.after, self._people.do, decide, call_id, decision)
 
     def _look_for_doubts(self) -> None:
         """What no look-up resolves, somebody looks for, once nobody can still be sending it."""
@@ -242,10 +238,7 @@ class Player:
             word = plan.stream(self._terms.seed, "answer", call.run_id, call.number)
             if word.random() < CANNOT_TELL:
                 self._people.do(self._people.cannot_tell, call.pk)
-            self._later(
-                SURE_AFTER,
-                lambda pk=call.pk: self._people.do(self._people.answer, pk),  # type: ignore[misc]
-            )
+            self._later(SURE_AFTER, self._people.do, self._people.answer, call.pk)
 
 
 def _begin(story: Story) -> None:
