@@ -35,7 +35,7 @@ from agentruns.services.programs import BASE_DIR
 from compensation.saga import preview, request_undo
 from review.services import decide
 
-AT_ONCE = 32
+AT_ONCE = 64
 PATIENCE = 60.0  # seconds in which they ask again
 AWAY = (DatabaseError, InterfaceError)
 
@@ -81,6 +81,10 @@ class Apart:
             self._open[number] = line, answer
             self._tell(line)
         return answer
+
+    def kill(self) -> None:
+        """SIGKILL whoever is asking; others will ask in their place."""
+        self._process.kill()
 
     def close(self) -> None:
         with self._lock:

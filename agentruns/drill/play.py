@@ -152,11 +152,7 @@ class Drill:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._steering.clear()
-        if error is not None and Run.objects.filter(pk=self.run_id).exists():
-            # Leave no run behind that still acts.
-            owner = demo.person(OWNER, "Drill", "Owner")
-            request_stop(self.run_id, by=owner, reason="The drill was given up.")
+        self.close(is_given_up=error is not None)
 
     def step(self, run: Run) -> bool:
         """Do what is to be done now; True once nothing moves any more, or nobody can move it.
@@ -177,8 +173,23 @@ class Drill:
             return False
         return not self._lacks_time_for(self._missed())
 
+    def close(self, *, is_given_up: bool = False) -> None:
+        """Take all holds away; leave no run behind that still acts."""
+        self._steering.clear()
+        if is_given_up and Run.objects.filter(pk=self.run_id).exists():
+            owner = demo.person(OWNER, "Drill", "Owner")
+            request_stop(self.run_id, by=owner, reason="The drill was given up.")
+
+    def waits_at(self, point: Point) -> bool:
+        """Whether somebody is kept at the point, and all else has been done there."""
+        return any(each.point == point and each.to_do == ["keep"] for each in self.stations)
+
+    def has_passed(self, point: Point) -> bool:
+        """Whether all has been done at the point."""
+        return any(each.point == point and each.is_done for each in self.stations)
+
     def let_go(self) -> None:
-        """Let go whoever is kept."""
+        """Let go whoever is kept, now and from now on."""
         for station in self.stations:
             station.is_let_go = True
 

@@ -46,14 +46,22 @@ def report_of(plan: Plan, played: Played) -> Data:
         "groups": {name: groups[name] for name in GROUPS},
         "world": _world(there, calls),
         "tokens": _tokens(run, requests, stops[0] if stops else None),
-        "leaked": [
-            leak
-            for stop in stops
-            for leak in (*_leaks_by_ledger(run, stop), *_leaks_by_world(there, calls, stop))
-        ],
+        "leaked": leaks_of(run, there),
         "breaches": breaches,
         "agreement": not breaches,
     }
+
+
+def leaks_of(run: Run, world: list[Effect]) -> list[Data]:
+    """I1, by the ledger and by the world's own clock, for each Stop of the run."""
+    calls = {call.request_id: call for call in ToolCall.objects.filter(run=run)}
+    there = [effect for effect in world if effect.call_key in calls]
+    stops = StopRequest.objects.filter(run=run, won_by=StopRequest.WonBy.STOP)
+    return [
+        leak
+        for stop in stops
+        for leak in (*_leaks_by_ledger(run, stop), *_leaks_by_world(there, calls, stop))
+    ]
 
 
 def has_passed(report: Data) -> bool:
@@ -62,12 +70,7 @@ def has_passed(report: Data) -> bool:
 
 
 def _effects_of(run: Run, calls: dict[str, ToolCall]) -> list[Effect]:
-    return [each for each in effects(settings.WORLD_DIR) if _key(each) in calls]
-
-
-def _key(effect: Effect) -> str:
-    """The key of the call. Item N of a call with many has "/N" behind it."""
-    return effect.request_id.partition("/")[0]
+    return [each for each in effects(settings.WORLD_DIR) if each.call_key in calls]
 
 
 def _breaches(run: Run) -> list[Data]:
@@ -83,11 +86,11 @@ def _breaches(run: Run) -> list[Data]:
 def _orphans(run: Run) -> Iterator[Data]:
     """Effects since the run began that are on no record at all: they may be this run's."""
     since = [each for each in effects(settings.WORLD_DIR) if each.at >= run.created_at]
-    keys = [_key(each) for each in since]
+    keys = [each.call_key for each in since]
     known = set(ToolCall.objects.filter(request_id__in=keys).values_list("request_id", flat=True))
     for each in since:
         # A key of ours; anybody may use the demo world's servers by hand.
-        if each.request_id.startswith("req_") and _key(each) not in known:
+        if each.request_id.startswith("req_") and each.call_key not in known:
             what = f"{each.tool} {each.request_id} is in the world, and on no record"
             yield {"invariant": "I2", "what": what}
 
@@ -126,7 +129,7 @@ def _world(there: list[Effect], calls: dict[str, ToolCall]) -> Data:
     """Per tool, each effect as the world recorded it, and whose it is."""
     found: dict[str, list[Data]] = defaultdict(list)
     for effect in there:
-        call = calls[_key(effect)]
+        call = calls[effect.call_key]
         found[effect.tool].append(
             {"call": call.pk, "at": effect.at.isoformat(), "what": effect.data}
         )
@@ -170,7 +173,7 @@ def _leaks_by_world(
     not let go anew when the run was resumed.
     """
     for effect in there:
-        call = calls[_key(effect)]
+        call = calls[effect.call_key]
         had_left = call.gate_passed_at and call.gate_passed_at < stop.no_new_effect_at
         if call.unit or call.epoch > stop.epoch or had_left:
             continue
