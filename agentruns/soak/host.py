@@ -35,7 +35,6 @@ PACE = {
     "DRAIN_DEADLINE": "10",
     "APPROVAL_TTL": "12",
     "LOG_LEVEL": "ERROR",
-    "PYTHONWARNINGS": "ignore",
 }
 KILLED_WORKERS = tuple(f"{worker} killed" for worker in KILLS)
 PLAY = "--play"

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from agentruns.soak.finale import settle, stop_everything
 from agentruns.soak.people import People
-from agentruns.soak.player import Player, Terms
+from agentruns.soak.player import Player, Tempo
 from agentruns.soak.traps import Traps
 from agentruns.soak.truth import report_of
 
@@ -21,9 +21,9 @@ PROGRESS_EVERY = 15.0  # seconds
 def play(wish: dict[str, Any]) -> None:
     """`wish` is what the host was asked for, and `pause_dir`."""
     people = People(settings.WORLD_DIR)
-    terms = Terms(wish["seed"], wish["per_second"], wish["at_once"])
+    tempo = Tempo(wish["seed"], wish["per_second"], wish["at_once"])
     traps = Traps(Path(wish["pause_dir"]))
-    player = Player(terms, people, traps, settings.WORLD_DIR, _tell)
+    player = Player(tempo, people, traps, settings.WORLD_DIR, _tell)
     is_over = threading.Event()
     threading.Thread(target=_wait_for_the_end, args=(is_over,), daemon=True).start()
     _tell({"playing": True})

@@ -56,7 +56,7 @@ class Story:
 
 
 @dataclass(frozen=True)
-class Terms:
+class Tempo:
     """How hard to play."""
 
     seed: int
@@ -67,15 +67,15 @@ class Terms:
 class Player:
     """`play` goes on until `is_over` says so. `tell` is how the host hears of things."""
 
-    def __init__(self, terms: Terms, people: People, traps: Traps, world_dir: Path, tell: Tell):
-        self._terms = terms
+    def __init__(self, tempo: Tempo, people: People, traps: Traps, world_dir: Path, tell: Tell):
+        self._tempo = tempo
         self._people = people
         self._traps = traps
         self._tell = tell
         self._stories: dict[str, Story] = {}
-        self._runs = plan.runs(terms.seed, terms.per_second)
+        self._runs = plan.runs(tempo.seed, tempo.per_second)
         self._next = next(self._runs)
-        self._nuisances = Nuisances(terms.seed, people, world_dir)
+        self._nuisances = Nuisances(tempo.seed, people, world_dir)
         self._agenda: list[Due] = []
         self._order = count()
         self._answering: set[str] = set()
@@ -128,7 +128,7 @@ class Player:
 
     # --- Starting ----------------------------------------------------------
     def _start_what_is_due(self, elapsed: float) -> None:
-        while self._next.starts_at <= elapsed and len(self._stories) < self._terms.at_once:
+        while self._next.starts_at <= elapsed and len(self._stories) < self._tempo.at_once:
             self._start(self._next)
             self._next = next(self._runs)
 
@@ -138,7 +138,7 @@ class Player:
         self._arm(run, 0)
         if run.silent_at:
             self._traps.silence(run.run_id, run.silent_at)
-        parent = plan.run_id(self._terms.seed, run.parent) if run.parent else None
+        parent = plan.run_id(self._tempo.seed, run.parent) if run.parent else None
         self._people.do(self._people.start, run, parent).add_done_callback(lambda _: _begin(story))
         if run.pause is not None:
             self._later(run.pause.after, self._pause, run.run_id, run.pause)
@@ -224,7 +224,7 @@ class Player:
             if call_id in story.asked:
                 continue
             story.asked.add(call_id)
-            decision = plan.decision(self._terms.seed, story.plan.number, number)
+            decision = plan.decision(self._tempo.seed, story.plan.number, number)
             if decision.verdict:
                 decide = self._people.decide
                 self._later(decision.after, self._people.do, decide, call_id, decision)
@@ -235,7 +235,7 @@ class Player:
             if call.pk in self._answering:
                 continue
             self._answering.add(call.pk)
-            word = plan.stream(self._terms.seed, "answer", call.run_id, call.number)
+            word = plan.stream(self._tempo.seed, "answer", call.run_id, call.number)
             if word.random() < CANNOT_TELL:
                 self._people.do(self._people.cannot_tell, call.pk)
             self._later(SURE_AFTER, self._people.do, self._people.answer, call.pk)

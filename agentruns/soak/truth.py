@@ -63,8 +63,8 @@ def report_of(tally: Tally, world_dir: Path) -> Data:
 
 
 def has_passed(report: Data) -> bool:
-    """Whether there is a zero wherever one belongs."""
-    return not any(report[kind] for kind in ZEROS)
+    """Whether there is a zero wherever one belongs, and every process came back."""
+    return not any(report[kind] for kind in ZEROS) and not report.get("given_up")
 
 
 def ledger_of(run_id: str) -> list[str]:

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from agentruns.services.environment import isolated
 from agentruns.services.programs import BASE_DIR, MANAGE
@@ -38,3 +39,9 @@ def test_a_soak_that_is_cut_short_ends_with_its_report_and_zeros(scratch: Path) 
     assert report["seed"] == 4
     assert report["stops"] > 15
     assert report["kills"] > 3
+
+
+def test_a_soak_begins_with_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "somebody's").touch()
+    with pytest.raises(CommandError, match="is not empty"):
+        call_command("soak", "--data-dir", str(tmp_path))
