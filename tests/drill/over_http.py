@@ -19,15 +19,18 @@ Data = dict[str, Any]
 
 
 class Program:
-    """Acts for `ana`. Use it with the fixture `stack_db`, which its token is made through."""
+    """Acts for `ana`. Use it with the fixture `stack_db`, which its token is made through.
 
-    def __init__(self, stack: Stack) -> None:
+    `base_url` is where, if not at the stack's own web server.
+    """
+
+    def __init__(self, stack: Stack, *, base_url: str = "") -> None:
         self.world_dir = Path(stack.data_dir) / "world"
         self.world_url = f"http://127.0.0.1:{stack.env['WORLD_HTTP_PORT']}"
         token = AuthToken.objects.create(User.objects.get(username="ana"))[1]
         headers = {"Authorization": f"Token {token}"}
         self._http = httpx2.Client(
-            base_url=f"{stack.base_url}/api/v1", headers=headers, timeout=PATIENCE
+            base_url=f"{base_url or stack.base_url}/api/v1", headers=headers, timeout=PATIENCE
         )
 
     def start(self, agent: str) -> str:
