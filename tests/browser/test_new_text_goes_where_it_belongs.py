@@ -1,5 +1,5 @@
 """Text comes over the socket with its place: twice, overlapping, late or too early, it is read
-once and without a hole.
+once and without a hole; where a message was dropped, the page sees the gap and asks (C10, C11).
 """
 
 import json

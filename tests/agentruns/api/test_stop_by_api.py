@@ -43,6 +43,7 @@ def test_every_repeat_gets_the_same_bytes(steps: Steps, api: Api, owner: User) -
 
 
 def test_twenty_requests_at_once_get_the_same_bytes(steps: Steps, api: Api, owner: User) -> None:
+    """A1."""
     run, _calls = steps.running("test.send")
     clients = [api(owner) for _ in range(20)]
 

@@ -4,7 +4,7 @@ from agentruns.protocol.execute import execute_call
 from agentruns.protocol.gate import claim_call, pass_gate
 from tests.agentruns.outside import Outside
 from tests.agentruns.steps import Steps, anew, kinds, pass_time
-from tests.pausing import at_once
+from tests.pausing import Pauses, at_once, in_background
 
 
 def test_a_message_delivered_twice_is_one_effect(steps: Steps, outside: Outside) -> None:
@@ -24,6 +24,25 @@ def test_ten_messages_at_once_are_one_effect(steps: Steps, outside: Outside) -> 
 
     assert outside.attempts == [("test.book", call.request_id)]
     assert anew(call).state == "landed"
+
+
+def test_a_long_call_is_delivered_again_and_again(
+    steps: Steps, outside: Outside, pauses: Pauses
+) -> None:
+    """The broker's patience is over, and the claim's time too: what is under way stays so."""
+    run, (call,) = steps.running("test.book")
+    sent = pauses.hold(run.pk, "call:1:sent")
+    with in_background(execute_call, call.pk, epoch=1) as executor:
+        sent.wait()
+        for _ in range(5):
+            pass_time(call)
+            steps.act(call)
+        sent.release()
+        executor.result()
+    steps.act(call)
+
+    assert outside.attempts == [("test.book", call.request_id)]
+    assert kinds(run).count("call.commit_allowed") == kinds(run).count("call.landed") == 1
 
 
 def test_while_one_executor_has_the_call_another_gets_nothing(steps: Steps) -> None:
