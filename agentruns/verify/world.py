@@ -14,6 +14,7 @@ from tools.contract import Tier
 from tools.world.record import RECORDED, Effect, Part, effects_of, parts
 
 BATCH = 500
+OF_A_CALL = ("run_id", "request_id", "state")
 # Where the effect of a call may be out there.
 OUTSIDE = ("landed", "in_doubt", "in_flight")
 
@@ -26,7 +27,8 @@ def every_effect_has_its_row(scope: Scope) -> Iterator[Finding]:
         found = (each for each in effects_of(part) if since is None or each.at >= since)
         while batch := list(islice(found, BATCH)):
             keys = {effect.call_key for effect in batch}
-            rows = {c.request_id: c for c in ToolCall.objects.filter(request_id__in=keys)}
+            found_rows = ToolCall.objects.filter(request_id__in=keys).only(*OF_A_CALL)
+            rows = {call.request_id: call for call in found_rows}
             items = _items_of(rows.values())
             for effect in batch:
                 row = rows.get(effect.call_key)
@@ -97,19 +99,21 @@ def _before_the_world(
     """Each part of the world, with the rows whose effects are in it.
 
     The rows are as of a moment before the part is read: what happens meanwhile is in the world
-    before it is on record.
+    before it is on record. Where there are no rows, nothing is read.
     """
     for part in _parts(scope):
         with one_moment():
             rows = calls.iterator(chunk_size=BATCH)
             first = list(islice(rows, 1))
+            if not first:
+                return
             of_part = (call for call in chain(first, rows) if part.has(call.request_id))
             yield part, of_part
 
 
 def _calls(scope: Scope) -> QuerySet[ToolCall]:
     calls = ToolCall.objects.filter(run__in=scope.runs(), tool__in=RECORDED)
-    return calls.only("run_id", "request_id", "state", "undo_state")
+    return calls.only(*OF_A_CALL)
 
 
 def _items_of(calls: Iterable[ToolCall]) -> dict[str, list[str]]:
