@@ -9,8 +9,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 from agentruns.services.stack import Stack
-from tests.browser.tour import walk
-from tests.browser.visitor import Complaints, Visitor
+from tests.browser import standstills, tour
+from tests.browser.visitor import Complaints, Visitor, Walk
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
@@ -22,7 +22,11 @@ LOOKS: list[tuple[int, Literal["light", "dark"]]] = [
 ]
 
 
-def test_every_page_is_accessible(at_desk: Visitor, stack: Stack, complaints: Complaints) -> None:
+@pytest.mark.timeout(300)  # an audit of each page in four looks
+@pytest.mark.parametrize("walk", [tour.walk, *standstills.WALKS])
+def test_every_page_is_accessible(
+    at_desk: Visitor, stack: Stack, complaints: Complaints, walk: Walk
+) -> None:
     complaints.forgive("status of 40[04]")  # pages that say what is wrong, among others
     page = at_desk.page
     found = []

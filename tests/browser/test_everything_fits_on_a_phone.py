@@ -5,8 +5,8 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from agentruns.services.stack import Stack
-from tests.browser.tour import walk
-from tests.browser.visitor import PHONE, Complaints, Visit, stop_button
+from tests.browser import standstills, tour
+from tests.browser.visitor import PHONE, Complaints, Visit, Walk, stop_button
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
@@ -25,8 +25,9 @@ COVERED = """() => {
 }"""
 
 
+@pytest.mark.parametrize("walk", [tour.walk, *standstills.WALKS])
 def test_everything_fits_on_a_phone(
-    ana: User, visit: Visit, stack: Stack, complaints: Complaints
+    ana: User, visit: Visit, stack: Stack, complaints: Complaints, walk: Walk
 ) -> None:
     complaints.forgive("status of 40[04]")
     somebody = visit(ana, **PHONE)

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from tests.browser.visitor import PHONE, Visit, badge, call, stop_button, verdict
+from tests.browser.visitor import PHONE, Visit, badge, call, notice, stop_button, verdict
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
@@ -35,6 +35,9 @@ def test_stop_stays_where_it_is(ana: User, visit: Visit, options: dict[str, Any]
     must_be_in_sight(page)
     mail.get_by_role("button", name="Approve").click()
     expect(mail).to_contain_text("Leaving now")
+    places.append(place_of_stop(page))
+    page.get_by_role("button", name="Pause").click()
+    expect(notice(page, "paused")).to_contain_text("1 action is still under way.")
     places.append(place_of_stop(page))
 
     stop_button(page).click()

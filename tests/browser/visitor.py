@@ -1,7 +1,7 @@
 """Somebody at the pages: a person, with a browser of their own, on the whole running stack."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -135,6 +135,7 @@ class Visitor:
 
 
 Visit = Callable[..., Visitor]
+Walk = Callable[[Visitor, Stack], Iterator[str]]
 
 
 # --- What stands on a run's page ----------------------------------------------------------------
@@ -144,6 +145,11 @@ def stop_button(page: Page) -> Locator:
 
 def badge(page: Page) -> Locator:
     return page.locator("#run-head .pill")
+
+
+def notice(page: Page, kind: str) -> Locator:
+    """A line across the top of the page: paused, budget, degraded or workers."""
+    return page.locator(f".notice.is-{kind}")
 
 
 def verdict(page: Page) -> Locator:
