@@ -72,6 +72,7 @@ def test_a_read_may_be_repeated(steps: Steps, tool: str) -> None:
     assert [steps.act(first).state, steps.act(again).state] == ["landed", "landed"]
 
 
+@pytest.mark.breaks_ledger  # the mark alone: how an undo is carried out is another app's
 def test_what_was_undone_may_be_done_again(steps: Steps) -> None:
     run = steps.start()
     (first,) = _turn(steps, run, "Tuesday")
