@@ -1,0 +1,121 @@
+"""The cells of the matrix, and the written rules by which some of them make no sense."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tests.matrix.axes import BOUNDARIES, TIERS, Boundary, Disturbance, Mode, Who
+from tools import registry
+from tools.contract import Tier
+from tools.registry import RegisteredTool
+
+# The tool of both calls of a tier's script (tools/world/scenarios/tier-*.yaml), and its server.
+TOOLS = {
+    Tier.READ_ONLY: "mail.search",
+    Tier.REVERSIBLE: "calendar.create_event",
+    Tier.COMPENSABLE: "chat.post_message",
+    Tier.IRREVERSIBLE: "email.send",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run: led to a boundary, stopped there or not, with one disturbance."""
+
+    boundary: Boundary
+    disturbance: Disturbance
+    tier: Tier
+    mode: Mode
+
+    @property
+    def id(self) -> str:
+        """For people, and to choose it on the command line."""
+        return f"{self.boundary.point}/{self.disturbance}/{self.tier}/{self.mode}"
+
+    @property
+    def scenario(self) -> str:
+        return f"tier-{self.tier.replace('_', '-')}"
+
+    @property
+    def tool(self) -> RegisteredTool:
+        found = registry.get(TOOLS[self.tier])
+        assert found is not None
+        return found
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether Stop is pressed at the boundary."""
+        return self.mode is not Mode.NO_STOP
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether its disturbance hits every run at once: it is played in a batch of such."""
+        restarts = self.disturbance in (Disturbance.REDIS, Disturbance.POSTGRES)
+        # An executor has a process of its own; the others share theirs.
+        kills = self.disturbance is Disturbance.KILL and self.boundary.who is not Who.ACT
+        return restarts or kills
+
+    @property
+    def left_out(self) -> str:
+        """Why the cell makes no sense; "" if it does."""
+        return next((reason for reason, applies in RULES if applies(self)), "")
+
+
+def cells() -> Iterator[Cell]:
+    """Every cell, those that make no sense too."""
+    for boundary in BOUNDARIES:
+        for disturbance in Disturbance:
+            for tier in TIERS:
+                for mode in Mode:
+                    yield Cell(boundary, disturbance, tier, mode)
+
+
+def _at(*endings: str) -> Callable[[Cell], bool]:
+    return lambda cell: cell.boundary.point.endswith(endings)
+
+
+def _both(*conditions: Callable[[Cell], bool]) -> Callable[[Cell], bool]:
+    return lambda cell: all(condition(cell) for condition in conditions)
+
+
+def _is_read(cell: Cell) -> bool:
+    return cell.tier is Tier.READ_ONLY
+
+
+# The first that applies is the reason.
+RULES: list[tuple[str, Callable[[Cell], bool]]] = [
+    ("no tool of the demo has several items", _at(":item:1")),
+    ("no script of the demo starts other runs", _at(":orphans")),
+    ("a read goes out at once: it is never buffered", _both(_is_read, _at(":buffered"))),
+    (
+        "only an irreversible call asks for approval",
+        _both(lambda cell: cell.tier is not Tier.IRREVERSIBLE, _at(":approved", ":approvals")),
+    ),
+    ("this tool drafts nothing", _both(lambda cell: not cell.tool.has_prepare, _at(":prepared"))),
+    (
+        "the demo's read reads a folder: no server that could refuse, or be slow",
+        _both(_is_read, lambda cell: cell.disturbance.of_world or bool(cell.boundary.way.fault)),
+    ),
+    (
+        "this tool cannot be looked up: a person answers",
+        _both(
+            lambda cell: not cell.tool.has_lookup,
+            _at(":lookup", ":looked_up", ":resolved", ":lookups"),
+        ),
+    ),
+    (
+        "there is nothing to undo",
+        lambda cell: cell.boundary.way.undoes and not cell.tool.has_compensate,
+    ),
+    (
+        "Stop alone is what this column tries",
+        lambda cell: cell.disturbance is Disturbance.NOTHING and not cell.is_stopped,
+    ),
+    (
+        "the run has ended: there is nothing that Stop could keep",
+        lambda cell: cell.boundary.has_ended and cell.mode is Mode.FREEZE,
+    ),
+    (
+        "nothing is sent for the call between this boundary and the end",
+        lambda cell: cell.disturbance.of_world and not cell.boundary.world,
+    ),
+]

@@ -1,0 +1,30 @@
+"""The part of the matrix that every test run plays: a diagonal through all of its axes."""
+
+from tests.matrix.axes import BOUNDARIES
+from tests.matrix.cells import Cell, cells
+
+PER_BOUNDARY = 2
+
+
+def diagonal() -> list[Cell]:
+    """A few cells of each boundary, so that every disturbance, tier and mode comes up often.
+
+    Those are taken of which the fewest like them have been taken.
+    """
+    taken: list[Cell] = []
+    for boundary in BOUNDARIES:
+        possible = [c for c in cells() if c.boundary == boundary and not c.left_out]
+        for _number in range(min(PER_BOUNDARY, len(possible))):
+            best = min(possible, key=lambda cell: _likeness(cell, taken))
+            taken.append(best)
+            possible.remove(best)
+    return taken
+
+
+def _likeness(cell: Cell, taken: list[Cell]) -> tuple[int, int, int]:
+    """How many of those taken share its disturbance, its tier, its mode."""
+    return (
+        sum(each.disturbance == cell.disturbance for each in taken),
+        sum(each.tier == cell.tier for each in taken),
+        sum(each.mode == cell.mode for each in taken),
+    )

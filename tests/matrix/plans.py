@@ -1,0 +1,99 @@
+"""A cell as a drill's plan."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import ceil
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from agentruns.drill.faults import FAULTS, SERVICES
+from agentruns.drill.play import OWNER, UNANSWERED, Plan
+from agentruns.drill.points import Point, point
+from agentruns.models import Run, ToolCall
+from agentruns.protocol.budget import raise_budget, usage
+from tests.matrix.axes import Disturbance, Mode, World
+from tests.matrix.cells import Cell
+from tools.world.faults import Fault, Faults
+
+TIMEOUT = 12.0  # seconds: longer than the tools of the matrix wait
+OF_WORLD = {
+    Disturbance.SLOW: FAULTS["slow"],
+    Disturbance.TIMEOUT: replace(FAULTS["hang"], seconds=TIMEOUT),
+    Disturbance.ERROR: FAULTS["error"],
+}
+ARMED_AT = "call:1:claimed"  # where a fault is armed that has to be there before the boundary
+UNDO_ARMED_AT = "undo:2:started"
+
+
+@dataclass
+class _Points:
+    """Points with what is done there, as a plan wants them."""
+
+    also: dict[Point, Callable[[str], object]] = field(default_factory=dict)
+    keep: list[Point] = field(default_factory=list)
+    stop: list[Point] = field(default_factory=list)
+
+
+def plan_of(cell: Cell) -> Plan:
+    """What to play. Whoever is kept is let go by the player: see play.py."""
+    boundary, way = cell.boundary, cell.boundary.way
+    at = point(boundary.point)
+    points = _Points()
+    if way.stop_at:
+        points.stop.append(point(way.stop_at))
+    if cell.is_stopped:
+        points.stop.append(at)
+    if way.stalls_at:
+        points.keep.append(point(way.stalls_at))
+    if cell.is_shared:
+        points.keep.append(at)
+    _arm(cell, points)
+    if way.time_limit:
+        limit = way.time_limit
+        points.also[point(ARMED_AT)] = lambda run_id: _limit(run_id, limit)
+    points.also.setdefault(at, lambda _run_id: None)  # so that the boundary must be reached
+    lost = (boundary.point,) if cell.disturbance is Disturbance.LOST else ()
+    is_killed = cell.disturbance is Disturbance.KILL and not cell.is_shared
+    return Plan(
+        scenario=cell.scenario,
+        also_at=points.also,
+        pause_at=(point(way.pause_at),) if way.pause_at else (),
+        stop_at=tuple(points.stop),
+        twice_at=(at,) if cell.disturbance is Disturbance.TWICE else (),
+        kill_at=(at,) if is_killed else (),
+        keep_at=tuple(points.keep),
+        lose_at=tuple(map(point, dict.fromkeys(way.lose_at + lost))),
+        pending="freeze" if cell.mode is Mode.FREEZE else "discard",
+        verdict=UNANSWERED if way.is_unanswered else "approved",
+        resumes=way.resumes,
+        undoes=way.undoes,
+    )
+
+
+def _arm(cell: Cell, points: _Points) -> None:
+    """Have the world do wrong with the cell's own effect, and with no other's."""
+    boundary, fault = cell.boundary, OF_WORLD.get(cell.disturbance)
+    number = 2 if boundary.point.startswith("undo:") else 1
+    if fault is not None:
+        before = UNDO_ARMED_AT if number == 2 else ARMED_AT
+        armed_at = boundary.point if boundary.world is World.AFTER else before
+    elif boundary.way.fault:
+        fault, armed_at = FAULTS[boundary.way.fault], ARMED_AT
+    else:
+        return
+    meant = replace(fault, service=SERVICES[cell.tool.name])
+    points.also[point(armed_at)] = lambda run_id: _break(run_id, number, meant)
+
+
+def _break(run_id: str, number: int, fault: Fault) -> None:
+    key = ToolCall.objects.get(run=run_id, number=number).request_id
+    if fault.service == "smtp":
+        key = f"+{run_id[-4:].lower()}@"  # the script's @run, in the address
+    Faults(settings.WORLD_DIR).add(replace(fault, key=key))
+
+
+def _limit(run_id: str, seconds: int) -> None:
+    run = Run.objects.get(pk=run_id)
+    limit = ceil(usage(run).seconds) + seconds
+    raise_budget(run_id, by=User.objects.get(username=OWNER), time_limit=limit)
