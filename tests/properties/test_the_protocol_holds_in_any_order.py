@@ -1,16 +1,19 @@
 """I1 to I7, I11 and I12 hold after every step, in whatever order workers, people and time act.
 
 Hypothesis plays them all: drivers that die and come back as zombies, executors that crash before
-or after they sent, answers that get lost, late reports, persons, Stop, and the sweeper. Each step
+or after they sent, answers that get lost, attempts that are made again, units that are finished
+or not begun, late reports, persons, pauses, Stop, and the sweeper. Each step
 is the real verb on the real database; the world outside keeps its own record of what happened.
 """
 
 import contextlib
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django import conf
 from django.contrib.auth.models import User
 from django.db import connection
 from hypothesis import HealthCheck, Phase, settings
@@ -28,29 +31,38 @@ from hypothesis.stateful import (
 
 from agentruns.errors import WrongState
 from agentruns.models import Agent, LedgerEvent, ToolCall
+from agentruns.protocol import ledger
 from agentruns.protocol.advance import open_calls
 from agentruns.protocol.doubt import answer, ask_again
 from agentruns.protocol.execute import look_up_call
 from agentruns.protocol.gate import Claim, claim_call, pass_gate
 from agentruns.protocol.lease import Lease, give_back_lease, renew_lease, take_lease
-from agentruns.protocol.outcome import record_doubt, record_failed, record_landed
+from agentruns.protocol.outcome import (
+    record_doubt,
+    record_failed,
+    record_landed,
+    record_no_effect,
+)
 from agentruns.protocol.turn import Proposal, break_turn, finish_turn, propose_call
 from agentruns.states import FINISHED_RUN, NOT_YET_IN_FLIGHT, STOPPED_RUN
 from agentruns.verify import Scope, verify
+from tests.agentruns.orders import ORDER
 from tests.agentruns.outside import PLAIN, Outside, registered
 from tests.agentruns.steps import TEXT, Steps, now, pass_time
 from tools import policy
 from tools.contract import Receipt, Tier
+from tools.errors import NoEffect
 from tools.world.journal import CHAT, Journal
 
 EXAMPLES, STEPS = 30, 25
-NAMES = sorted(set(PLAIN) - {"test.draft"})
+LONG = 1800.0  # seconds; an hour passes where a rule says so
+NAMES = [*sorted(set(PLAIN) - {"test.draft"}), "a whole order"]
 TABLES = (
     "agentruns_ledgerevent, agentruns_stoprequest, agentruns_output, agentruns_grant, "
     "agentruns_toolcall, agentruns_run, agentruns_thread"
 )
 # What becomes of a call that passed the gate: it reports, or its executor dies, or takes long.
-FATES = ("lands", "lost", "refused", "dies unsent", "dies after sending", "takes long")
+FATES = ("lands", "lost", "refused", "busy", "dies unsent", "dies after sending", "takes long")
 TIMED = ("approved", "awaiting_approval", "in_flight")
 DEEDS = ("propose", "propose", "finish", "break off", "renew")
 PLACES = st.sampled_from([0, 0, 1, 2])
@@ -181,6 +193,12 @@ class Protocol(RuleBasedStateMachine):
         for _ in range(presses):
             self.answers.append(self.steps.stop(self.run, pending=pending).answer)
 
+    @rule(is_on=st.sampled_from([True, False, False]))
+    def hold(self, is_on: bool) -> None:
+        """Pause it, or let it go on."""
+        with contextlib.suppress(WrongState):
+            self.steps.pause(self.run) if is_on else self.steps.unpause(self.run)
+
     # --- time, and the sweeper --------------------------------------------------------------
     @precondition(lambda self: self.seen & {*TIMED})
     @rule(place=PLACES, is_swept=st.booleans())
@@ -264,6 +282,8 @@ class Protocol(RuleBasedStateMachine):
             self.seen.add("a turn is due")
 
     def _go_on(self, tools: list[str], fate: str, *, is_approved: bool) -> Any:
+        if now(self.run).suspended_reason == "paused":
+            self.hold(False)
         if "somebody streams" in self.seen:
             finish_turn(self.leases[-1], TEXT, "stop")
         elif "a turn is due" in self.seen:
@@ -289,7 +309,7 @@ class Protocol(RuleBasedStateMachine):
 
     def _claim(self, place: int, epoch: int) -> Claim | None:
         call = self._some(place, "approved")
-        return claim_call(call.pk, epoch=now(self.run).epoch - epoch)
+        return claim_call(call.pk, epoch=call.epoch - epoch)
 
     def _turn(self, tools: list[str], *, is_finished: bool = True) -> None:
         lease = take_lease(self.run.pk, epoch=now(self.run).epoch)
@@ -305,7 +325,9 @@ class Protocol(RuleBasedStateMachine):
         """Some calls repeat what was asked for before."""
         number = LedgerEvent.objects.filter(run=self.run).count()
         raw = json.dumps({"what": str(number % 7)})
-        return propose_call(lease, Proposal(tool, raw, f"p{number}", 0))
+        for place, step in enumerate(ORDER if tool == NAMES[-1] else (tool,)):
+            written = propose_call(lease, Proposal(step, raw, f"p{number}.{place}", 0))
+        return written
 
     def _through(self, claim: Claim, fate: str) -> Any:
         """Through the gate and, at once, out into the world."""
@@ -317,6 +339,9 @@ class Protocol(RuleBasedStateMachine):
             return multiple()
         if fate == "refused":
             record_failed(claim, "refused", "no")
+            return multiple()
+        if fate == "busy":
+            record_no_effect(claim, NoEffect("busy", "later", is_passing=True))
             return multiple()
         if call.tier != Tier.READ_ONLY:
             self._happens(call)
@@ -347,12 +372,23 @@ class Protocol(RuleBasedStateMachine):
         return {key for _tool, key in self.outside.effects}
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.usefixtures("transactional_db")
+@pytest.fixture
+def _only_told_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is due depends on no clock, and on no machine's speed: the same rules, the same run."""
+    for name in ("LEASE_TTL", "CLAIM_TTL", "DRAIN_DEADLINE", "RETRY_BACKOFF"):
+        monkeypatch.setattr(conf.settings, name, LONG)
+    monkeypatch.setattr(conf.settings, "LOOKUP_PATIENCE", 0.0)
+    monkeypatch.setattr(ledger, "REPORT_GRACE", timedelta(seconds=LONG))
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("transactional_db", "_only_told_time_passes")
 def test_the_protocol_holds_in_any_order(owner: User, tmp_path: Path) -> None:
     with registered() as outside:
         policy.sync()
-        agent = Agent.objects.create(slug="tester", name="T", model="demo:none", tools=[*PLAIN])
+        agent = Agent.objects.create(
+            slug="tester", name="T", model="demo:none", tools=[*PLAIN, *ORDER]
+        )
         Protocol.steps, Protocol.outside, Protocol.folder = Steps(agent, owner), outside, tmp_path
         run_state_machine_as_test(
             Protocol,
