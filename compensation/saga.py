@@ -26,6 +26,7 @@ from agentruns.models import Run, ToolCall
 from agentruns.protocol.execute import context_of
 from agentruns.protocol.ledger import EXECUTOR, change, clock, lock_run, person, record
 from agentruns.protocol.undo import mark_undone, must_not_act
+from agentruns.reminders import reminders
 from agentruns.rights import Person, may_undo, require
 from compensation.gate import refusal
 from compensation.models import Compensation, UndoRequest
@@ -125,7 +126,7 @@ def run_next(run_id: str) -> bool:
 
 def sweep() -> int:
     """Ring for every run whose undo was forgotten by a lost doorbell or a dead worker, or is due
-    again; returns how many.
+    again, with growing pauses for one that does not move; returns how many.
     """
     now = clock().now
     due = Compensation.objects.filter(
@@ -137,7 +138,8 @@ def sweep() -> int:
         Q(state="retrying", next_attempt_at__gt=now) | Q(state="running", claim_expires_at__gt=now)
     )
     runs = due.exclude(call__run__in=busy.values("call__run"))
-    ids = list(runs.order_by("call__run").values_list("call__run", flat=True).distinct())
+    found = runs.order_by("call__run").values_list("call__run", "call__run__ledger_seq").distinct()
+    ids = [run_id for run_id, seq in found if reminders.is_due(("undo", run_id, seq))]
     for run_id in ids:
         pausepoints.reach(run_id, "sweep:undo")
         doorbell.ring_task("compensation.tasks.undo_next", run_id)

@@ -22,6 +22,7 @@ from django.contrib.auth.models import Group, User  # noqa: E402
 from django.db import connection  # noqa: E402
 
 from agentruns.models import Run  # noqa: E402
+from agentruns.reminders import reminders  # noqa: E402
 from agentruns.rights import REVIEWERS  # noqa: E402
 from agentruns.services.stack import Stack  # noqa: E402
 from agentruns.verify import Scope, verify  # noqa: E402
@@ -114,6 +115,12 @@ def reviewer(db: None) -> User:
 def admin(db: None) -> User:
     """Tags tools and sets policy."""
     return User.objects.create_superuser("admin", password=PASSWORD, first_name="Ada")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_was_rung_for() -> None:
+    """What an earlier test's sweeper rang for is no business of this one."""
+    reminders.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -23,6 +23,7 @@ from agentruns.protocol.drain import begin_drain
 from agentruns.protocol.lease import take_away_lease
 from agentruns.protocol.ledger import clock, lock_run_if_free
 from agentruns.protocol.stop import request_stop
+from agentruns.reminders import reminders
 from agentruns.states import ACTIVE_RUN, READY
 
 BATCH = 200
@@ -50,11 +51,14 @@ def sweep() -> dict[str, int]:
         "stopping": (_drain, runs.filter(status__in=("cancel_requested", "draining"))),
         "orphans": (_stop_orphan, runs.filter(status__in=ACTIVE_RUN, parent__status="failed")),
         "budgets": (enforce_budget, out_of_time(now)),
+    }
+    to_ring: dict[str, tuple[Callable[[str], bool], QuerySet[Run] | QuerySet[ToolCall]]] = {
         "retries": (_ring_act, calls.filter(state="approved", next_attempt_at__lte=now)),
         "lookups": (_ring_lookup, calls.filter(state="in_doubt", next_lookup_at__lte=now)),
         "silent": (ring_again, _silent_runs()),
     }
-    return {kind: _each(kind, verb, found) for kind, (verb, found) in due.items()}
+    settled = {kind: _each(kind, verb, found) for kind, (verb, found) in due.items()}
+    return settled | {kind: _remind(kind, verb, found) for kind, (verb, found) in to_ring.items()}
 
 
 def _each(kind: str, verb: Callable[[str], bool], found: QuerySet[Run] | QuerySet[ToolCall]) -> int:
@@ -62,6 +66,19 @@ def _each(kind: str, verb: Callable[[str], bool], found: QuerySet[Run] | QuerySe
     # In any order: what cannot be settled yet must not stand before the rest for ever.
     ids = found.order_by("?").values_list("pk", run_id)[:BATCH]
     return sum(_apart(kind, verb, pk, run_id) for pk, run_id in ids)
+
+
+def _remind(
+    kind: str, verb: Callable[[str], bool], found: QuerySet[Run] | QuerySet[ToolCall]
+) -> int:
+    """Ring, but with growing pauses for what has not moved since it was rung for."""
+    since = ("pk", "ledger_seq") if found.model is Run else ("run_id", "run__ledger_seq", "lookups")
+    things = found.order_by("?").values_list("pk", *since)[:BATCH]
+    return sum(
+        _apart(kind, verb, pk, run_id)
+        for pk, run_id, *moved in things
+        if reminders.is_due((kind, pk, *moved))
+    )
 
 
 def _apart(kind: str, verb: Callable[[str], bool], pk: str, run_id: str) -> bool:
