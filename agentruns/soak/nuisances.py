@@ -32,6 +32,13 @@ class Nuisances:
             self._people.do(self._nuisance, self._next, run_ids)
             self._next = next(self._coming)
 
+    def waiting(self) -> dict[str, int]:
+        """How many messages wait in each queue; {} while the broker is away."""
+        try:
+            return {queue: self._redis.llen(queue) for queue in QUEUES}
+        except redis.RedisError:
+            return {}
+
     def end(self) -> None:
         """The world does as it should from now on."""
         self._faults.clear()

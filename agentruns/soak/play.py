@@ -27,7 +27,7 @@ def play(wish: dict[str, Any]) -> None:
     is_over = threading.Event()
     threading.Thread(target=_wait_for_the_end, args=(is_over,), daemon=True).start()
     _tell({"playing": True})
-    threading.Thread(target=_say_how_it_goes, args=(player, people, is_over), daemon=True).start()
+    threading.Thread(target=_say_how_it_goes, args=(player, is_over), daemon=True).start()
     player.play(is_over.is_set)
     player.end()
     people.finish()
@@ -43,17 +43,11 @@ def _wait_for_the_end(is_over: threading.Event) -> None:
     is_over.set()
 
 
-def _say_how_it_goes(player: Player, people: People, is_over: threading.Event) -> None:
+def _say_how_it_goes(player: Player, is_over: threading.Event) -> None:
     began = time.monotonic()
     while not is_over.wait(PROGRESS_EVERY):
         minutes, seconds = divmod(int(time.monotonic() - began), 60)
-        pressed = people.tally.counts.get("presses", 0)
-        _tell(
-            {
-                "progress": f"{minutes:02}:{seconds:02}  runs {player.begun}  "
-                f"presses {pressed}  open {player.open_runs}"
-            }
-        )
+        _tell({"progress": f"{minutes:02}:{seconds:02}  {player.progress()}"})
 
 
 _stdout = threading.Lock()

@@ -79,7 +79,7 @@ class Player:
         self._agenda: list[Due] = []
         self._order = count()
         self._answering: set[str] = set()
-        self.begun = 0
+        self._begun = 0
 
     def play(self, is_over: Callable[[], bool]) -> None:
         """Start, look, act."""
@@ -105,9 +105,11 @@ class Player:
             self._clear(run_id)
         self._nuisances.end()
 
-    @property
-    def open_runs(self) -> int:
-        return len(self._stories)
+    def progress(self) -> str:
+        """How it goes, in a line."""
+        presses = self._people.tally.counts.get("presses", 0)
+        queues = " ".join(f"{name} {n}" for name, n in self._nuisances.waiting().items())
+        return f"runs {self._begun}  open {len(self._stories)}  presses {presses}  queues {queues}"
 
     def _apart(self, look: Callable[..., None], *args: Any) -> None:
         """A database that is away just now is looked at next time."""
@@ -133,7 +135,7 @@ class Player:
             self._next = next(self._runs)
 
     def _start(self, run: RunPlan) -> None:
-        self.begun += 1
+        self._begun += 1
         story = self._stories[run.run_id] = Story(run)
         self._arm(run, 0)
         if run.silent_at:
