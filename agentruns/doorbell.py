@@ -7,9 +7,6 @@ forgotten, and ringing never takes longer than `RING_LIMIT` seconds.
 
 import asyncio
 import functools
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,16 +15,12 @@ from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import connection, transaction
 from kombu.connection import Connection
-from kombu.messaging import Producer
 from kombu.pools import producers
 
 from agentruns import pausepoints
 from agentruns.celery import app
 
 RING_LIMIT = 1.0
-CROWD = 100  # messages that wait in a queue
-
-_reminds: ContextVar[bool] = ContextVar("reminds", default=False)
 
 log = structlog.get_logger(__name__)
 
@@ -47,18 +40,6 @@ def ring_task(name: str, *args: Any, after: float = 0.0) -> None:
     done `after` so many seconds at the earliest.
     """
     transaction.on_commit(lambda: _send_task(name, args, after), robust=True)
-
-
-@contextmanager
-def reminding() -> Iterator[None]:
-    """What is rung in here has most likely been rung before. A crowded queue gets no reminders:
-    a system that cannot keep up must not be kept from it by its own doorbells.
-    """
-    token = _reminds.set(True)
-    try:
-        yield
-    finally:
-        _reminds.reset(token)
 
 
 def ring_watchers(run_id: str) -> None:
@@ -116,19 +97,11 @@ def _send_task(name: str, args: tuple[Any, ...], after: float) -> None:
         return
     try:
         with producers[_bell_connection()].acquire(block=True, timeout=RING_LIMIT) as producer:
-            if _reminds.get() and _waiting(producer, name) > CROWD:
-                return
             app.send_task(
                 name, args=list(args), countdown=after or None, producer=producer, retry=False
             )
     except Exception as error:  # noqa: BLE001  (whatever the broker raises, the sweeper rings again)
         log.warning("doorbell.lost", task=name, error=repr(error))
-
-
-def _waiting(producer: Producer, name: str) -> int:
-    """How many messages wait in the queue of this task."""
-    queue = app.amqp.router.route({}, name)["queue"].name
-    return int(producer.channel.queue_declare(queue=queue).message_count)
 
 
 async def _send_to_groups(messages: dict[str, dict[str, Any]]) -> None:

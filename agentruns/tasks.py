@@ -6,7 +6,6 @@ from celery import shared_task
 from structlog.contextvars import bind_contextvars
 
 from agentruns import pausepoints
-from agentruns.doorbell import reminding
 from agentruns.planner.driver import drive_turn
 from agentruns.protocol.execute import execute_call, look_up_call
 from agentruns.protocol.lease import take_lease
@@ -44,5 +43,4 @@ def look_up(call_id: str) -> None:
 @shared_task(name="agentruns.tasks.sweep")
 def sweep() -> None:
     """Settle whatever a lost doorbell, a dead worker or a passed deadline left lying."""
-    with reminding():
-        sweep_once()
+    sweep_once()

@@ -2,7 +2,6 @@
 
 from celery import shared_task
 
-from agentruns.doorbell import reminding
 from compensation import saga
 
 
@@ -15,5 +14,4 @@ def undo_next(run_id: str) -> None:
 @shared_task(name="compensation.tasks.sweep")
 def sweep() -> None:
     """Ring again for whatever undo a lost doorbell or a dead worker left lying."""
-    with reminding():
-        saga.sweep()
+    saga.sweep()
