@@ -4,7 +4,8 @@ worth breaking has a method of its own.
 
 Left out is what only ever refuses more: grants, tools that are switched off, budgets, duplicates,
 digests, and the triggers of the database. The model does without them and must hold all the same,
-so the code, which has them too, holds behind a second door.
+so the code, which has them too, holds behind a second door. Left out as well: child runs, the
+items of a batch, and undo. What one run's calls do to each other is the same without them.
 """
 
 from agentruns.states import ACTIVE_RUN, CALL, FINISHED_RUN, NOT_YET_IN_FLIGHT, STOPPING_RUN
