@@ -48,7 +48,7 @@ padding:12px 18px;min-width:120px}
 .sum b{display:block;font-size:24px;font-variant-numeric:tabular-nums;line-height:1.2}
 .sum .ok b{color:var(--ok)}.sum .bad b{color:var(--bad)}
 .scroll{overflow-x:auto;background:var(--card);border:1px solid var(--line);border-radius:10px}
-table{border-collapse:separate;border-spacing:0;width:100%}
+table{border-collapse:separate;border-spacing:0}.grid{width:100%}
 .grid th,.grid td{padding:6px 8px;border-bottom:1px solid var(--line);text-align:left;
 vertical-align:middle;white-space:nowrap}
 .grid thead th{font-size:13px;vertical-align:bottom;background:var(--card)}
@@ -61,11 +61,13 @@ code{font:13px/1.4 ui-monospace,SFMono-Regular,Menlo,monospace}
 .mini .ok{background:var(--ok)}.mini .bad{background:var(--bad);border-radius:50%;
 box-shadow:0 0 0 2px var(--card),0 0 0 3px var(--bad)}
 .mini .out{background:var(--out)}.mini .none{background:none;border:1px dashed var(--none)}
-.legend{display:flex;flex-wrap:wrap;gap:28px;align-items:flex-start;margin:18px 0}
-.legend .keys span{display:flex;align-items:center;gap:8px;margin:3px 0}
-.legend .mini.keys{grid-template-columns:1fr}
-.axes td,.axes th{font-weight:400;font-size:13px;padding:2px 8px 2px 0;text-align:left}
-.axes .mini{grid-template-columns:repeat(4,64px)}
+.legend{display:flex;flex-wrap:wrap;gap:20px 64px;align-items:flex-end;margin:18px 0;
+font-size:13px}
+.legend .mini{display:inline-grid;grid-template-columns:12px}
+.keys span{display:flex;align-items:center;gap:8px;margin:3px 0}
+.axes td,.axes th{font-weight:400;padding:2px 0;text-align:center;line-height:1}
+.axes thead th{padding:0 6px 6px;color:var(--soft)}
+.axes tbody th{text-align:left;padding-right:14px;color:var(--soft)}
 article{background:var(--card);border:1px solid var(--line);border-left:4px solid var(--bad);
 border-radius:8px;padding:12px 16px;margin:10px 0}
 article h3{margin:0;font-size:15px}article ul{margin:6px 0;padding-left:20px}
@@ -111,13 +113,13 @@ def _summary(counts: "Counter[str]") -> Iterator[str]:
 
 
 def _legend() -> Iterator[str]:
-    yield '<div class="legend"><table class="axes"><tr><td></td>'
+    yield '<div class="legend"><table class="axes"><thead><tr><td></td>'
     yield "".join(f"<th>{escape(TIER_WORDS[tier])}</th>" for tier in TIERS)
-    yield "</tr>"
+    yield "</tr></thead><tbody>"
     for mode in Mode:
         squares = '<td><span class="mini"><i class="ok"></i></span></td>' * len(TIERS)
         yield f"<tr><th>{escape(MODE_WORDS[mode])}</th>{squares}</tr>"
-    yield '</table><div class="keys">'
+    yield '</tbody></table><div class="keys">'
     words = {
         PASSED: "passed",
         FAILED: "failed: see below",
