@@ -342,7 +342,9 @@ class Drill:
         return True
 
     def _missed(self) -> list[Point]:
-        missed = [station.point for station in self.stations if not station.is_done]
+        # A hold is no more than a hold: somebody may come there, or not.
+        acting = [station for station in self.stations if station.to_do != ["keep"]]
+        missed = [station.point for station in acting if not station.is_done]
         return missed + [p for p in self.plan.lose_at if self._steering.lost(p) is None]
 
     def _lacks_time_for(self, missed: list[Point]) -> bool:

@@ -38,6 +38,7 @@ class Disturbance(StrEnum):
 
     @property
     def of_world(self) -> bool:
+        """Whether it is the outside system that goes wrong."""
         return self in (Disturbance.SLOW, Disturbance.TIMEOUT, Disturbance.ERROR)
 
 
@@ -98,6 +99,12 @@ class Boundary:
     world: World = World.NOT_ASKED
     has_ended: bool = False  # Stop at it finds nothing that it could drop or keep
 
+    @property
+    def last_turn(self) -> str:
+        """Where the run is kept from ending by itself before Stop is pressed; "" if it may."""
+        may_end = self.way.undoes or self.way.resumes or self.point.startswith("think:2")
+        return "" if may_end else "think:2:leased"
+
 
 def _swept(kind: str, way: Way, **more: bool) -> tuple[Boundary, Boundary]:
     return (
@@ -154,8 +161,8 @@ BOUNDARIES = (
     *_swept("stopping", Way(stop_at="call:1:sent", stalls_at="call:1:sent")),
     *_swept("orphans", Way()),
     *_swept("budgets", Way(stalls_at="call:1:claimed", time_limit=3)),
-    *_swept("retries", _BUSY),
-    *_swept("lookups", _CUT),
-    *_swept("silent", Way(lose_at=("think:1:ended",))),
+    *_swept("retries", Way(fault="busy", lose_at=("call:1:sent",))),
+    *_swept("lookups", Way(fault="drop", lose_at=("call:1:sent",))),
+    *_swept("silent", Way(lose_at=("call:1:sent", "call:2:sent"))),
     *_swept("undo", Way(undoes=True, lose_at=("undo:begin",)), has_ended=True),
 )

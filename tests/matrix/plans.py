@@ -44,8 +44,7 @@ def plan_of(cell: Cell) -> Plan:
         points.stop.append(point(way.stop_at))
     if cell.is_stopped:
         points.stop.append(at)
-    if way.stalls_at:
-        points.keep.append(point(way.stalls_at))
+    points.keep += [point(each) for each in (way.stalls_at, boundary.last_turn) if each]
     if cell.is_shared:
         points.keep.append(at)
     _arm(cell, points)
