@@ -29,7 +29,7 @@ from agentruns.soak.plan import KILLS, Blow, blows
 
 # Short, so that what has to time out does so many times in a soak.
 PACE = {
-    "MODEL_PACE": "0.25",
+    "MODEL_PACE": "0.7",
     "LEASE_TTL": "3",
     "CLAIM_TTL": "5",
     "DRAIN_DEADLINE": "10",

@@ -56,15 +56,16 @@ class Nuisances:
 
     def _send_again(self, run_id: str) -> None:
         """Tasks of one run under way, as if the broker had not noticed that they were done."""
-        tasks: list[tuple[str, tuple[object, ...]]] = []
         calls = ToolCall.objects.filter(run=run_id).select_related("run").order_by("-number")
-        for call in calls[:2]:
-            tasks += [
-                ("agentruns.tasks.act", (call.pk, call.run.epoch)),
-                ("agentruns.tasks.look_up", (call.pk,)),
-                ("agentruns.tasks.think", (run_id, call.epoch)),
-                ("compensation.tasks.undo_next", (run_id,)),
-            ]
+        call = calls.first()
+        if call is None:
+            return
+        tasks = [
+            ("agentruns.tasks.act", (call.pk, call.run.epoch)),
+            ("agentruns.tasks.look_up", (call.pk,)),
+            ("agentruns.tasks.think", (run_id, call.epoch)),
+            ("compensation.tasks.undo_next", (run_id,)),
+        ]
         for name, args in tasks:
             doorbell.ring_task(name, *args)
         self._people.tally.add("messages sent again", len(tasks))

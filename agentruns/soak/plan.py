@@ -114,7 +114,7 @@ class Nuisance:
 KILLS = {"child": 75, "act": 7, "think": 10, "control": 7, "world": 1}
 KILL_EVERY = 2.4  # seconds
 RESTART_EVERY = 50.0
-NUISANCE_EVERY = 0.6
+NUISANCE_EVERY = 1.0
 SERVICES = ("chat", "tickets", "smtp", "caldav", "git")
 FAULTS = ("delay", "drop_after", "error_after", "refuse", "busy", "busy")
 
@@ -163,7 +163,7 @@ def _run(seed: int, number: int, at: float) -> RunPlan:
 
 def _press(random: Random) -> Press:
     at = random.choice(POINTS) if random.random() < 0.5 else ""
-    soon, later = random.uniform(0, 2), random.uniform(2, 14)
+    soon, later = random.uniform(0, 1.5), random.uniform(1.5, 10)
     return Press(
         after=later if at else random.choices((0.0, soon, later), (6, 24, 70))[0],
         at=at,

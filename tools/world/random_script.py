@@ -26,7 +26,7 @@ from tools.world.scenarios import (
 from tools.world.services import CHANNELS
 
 NAME = "random"  # as the model is called at the provider
-PACE = 40.0  # tokens per second at a pace of 1
+PACE = 30.0  # tokens per second at a pace of 1
 SENTENCES = (
     *("First I look, then I write.", "Nobody has to ask again.", "This is the plan:"),
     *("Once more, to be sure.", "What was agreed?", "Next step.", "So far, so good.", "Hm."),
@@ -104,7 +104,7 @@ CALLS: dict[str, tuple[int, Callable[[Random, _Place], Arguments]]] = {
 def scenario_of(run: str) -> Scenario:
     """The script of this run. It lasts a few turns; then the model reports."""
     random = Random(f"script of {run}")  # noqa: S311  (nothing is to be kept secret)
-    turns = random.choice((1, 1, 2, 2, 3))
+    turns = random.choice((1, 2, 2, 3, 3, 4))
     return Scenario(
         name=NAME,
         title="Anything",
