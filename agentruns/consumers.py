@@ -177,7 +177,7 @@ def _state(run_id: str, scope: dict[str, Any]) -> dict[str, Any] | None:
         "phase": page.phase,
         "order": page.order,
         "html": html,
-        "has_ended": run.has_ended,
+        "has_ended": page.has_ended,
     }
 
 

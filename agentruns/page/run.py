@@ -98,6 +98,11 @@ class RunPage:
         return "live" if self.run.is_active else "over"
 
     @property
+    def has_ended(self) -> bool:
+        """Whether nothing that it shows acts any more."""
+        return all(run.has_ended for run in (self.run, *(child.run for child in self.children)))
+
+    @property
     def is_others(self) -> bool:
         """Whether somebody looks at the run who does not own it."""
         return bool(self.run.owner != self.viewer.user)

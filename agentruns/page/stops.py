@@ -46,6 +46,8 @@ class PastStop:
         """Who, when, how long it took, and how it went on."""
         words = {"name": name_of(self.stop.requested_by), "time": when(self.stop.requested_at)}
         said = [_("Stopped by %(name)s at %(time)s") % words]
+        if self.stop.signal == "budget":
+            said = [_("Stopped at %(time)s: its budget was used up") % words]
         if has_words(self.stop):
             said.append(f"“{self.stop.reason}”")
         if self.stop.settled_at:

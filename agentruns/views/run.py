@@ -3,6 +3,8 @@
 Everything works without JavaScript.
 """
 
+from contextlib import suppress
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.middleware.csrf import get_token
@@ -12,13 +14,13 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agentruns import rights
-from agentruns.errors import NotFound
+from agentruns.errors import NotFound, WrongState
 from agentruns.forms import frozen_chosen, limits_typed
 from agentruns.models import Run, ToolCall
 from agentruns.page.preview import preview_of
 from agentruns.page.run import TOP, build, find, sections
 from agentruns.protocol.budget import raise_budget
-from agentruns.protocol.pause import PAUSED, pause_run, unpause_run
+from agentruns.protocol.pause import pause_run, unpause_run
 from agentruns.protocol.resume import resume_run
 from agentruns.protocol.stop import request_stop
 from compensation.saga import request_undo
@@ -56,7 +58,7 @@ def stop(request: HttpRequest, run_id: str) -> HttpResponse:
 def pause(request: HttpRequest, run_id: str) -> HttpResponse:
     """Let nothing new start. Too late, the page tells how it ended."""
     run = _steered(request, run_id)
-    if run.is_active:
+    with suppress(WrongState):
         pause_run(run.pk, by=request.user)
     return _back(run.pk)
 
@@ -66,7 +68,7 @@ def pause(request: HttpRequest, run_id: str) -> HttpResponse:
 def unpause(request: HttpRequest, run_id: str) -> HttpResponse:
     """Let a paused run go on. Pressed twice, it goes on once."""
     run = _steered(request, run_id)
-    if run.suspended_reason == PAUSED:
+    with suppress(WrongState):
         unpause_run(run.pk, by=request.user)
     return _back(run.pk)
 
@@ -76,10 +78,12 @@ def unpause(request: HttpRequest, run_id: str) -> HttpResponse:
 def resume(request: HttpRequest, run_id: str) -> HttpResponse:
     """Let a stopped run go on, with what was held back or without it. Pressed twice: once."""
     run = _steered(request, run_id)
-    if not run.is_active:
-        resume_run(
-            run.pk, by=request.user, frozen=frozen_chosen(run, request.POST.get("frozen", ""))
-        )
+    frozen = frozen_chosen(run, request.POST.get("frozen", ""))
+    try:
+        resume_run(run.pk, by=request.user, frozen=frozen)
+    except WrongState:
+        if not _seen(request, run_id).is_active:
+            raise
     return _back(run.pk)
 
 

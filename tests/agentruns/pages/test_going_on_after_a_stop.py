@@ -12,6 +12,7 @@ from tests.agentruns.pages.conftest import Browser
 from tests.agentruns.pages.reading import page, words
 from tests.agentruns.pages.sockets import OpenPage, do, play
 from tests.agentruns.steps import Steps, anew, now
+from tests.pausing import at_once
 
 CAN_PRESS = re.compile(r'<button type="submit" class="btn main">Continue</button>')
 
@@ -99,6 +100,17 @@ def test_pressed_twice_it_goes_on_once(steps: Steps, browser: Browser, owner: Us
     client = browser(owner)
     for _time in range(2):
         assert client.post(f"/runs/{run.pk}/resume/", follow=True).status_code == 200
+    assert now(run).epoch == 3
+
+
+def test_pressed_by_several_at_once_too(
+    steps: Steps, browser: Browser, owner: User, admin: User
+) -> None:
+    run, _calls = steps.running("test.book")
+    steps.stop(run)
+    clients = [browser(person) for person in (owner, admin) * 3]
+    answers = at_once([lambda c=c: c.post(f"/runs/{run.pk}/resume/") for c in clients])
+    assert {answer.status_code for answer in answers} == {302}
     assert now(run).epoch == 3
 
 
