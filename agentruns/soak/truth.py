@@ -29,7 +29,7 @@ from tools.contract import Tier
 from tools.world.record import RECORDED, effects
 
 Data = dict[str, Any]
-SETTLE_GRACE = 25.0  # seconds beyond the drain deadline, with workers being killed all the time
+SETTLE_GRACE = 60.0  # seconds beyond the drain deadline: a killed sweeper has to come back first
 LEDGER_LINES = 60  # of a run that something is wrong with
 ZEROS = ("leaked", "lost", "doubled", "stuck", "breaches", "troubles")
 
