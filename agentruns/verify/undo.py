@@ -15,15 +15,31 @@ LANDED = {verb.event for verb in CALL.verbs.values() if verb.target == "landed"}
 def undo_is_right(facts: Facts) -> Iterator[Finding]:
     """What the ledger says of each undo, and the rows of each step."""
     is_marked = any(call.undo_state for call in facts.calls)
-    if not (is_marked or facts.undo_steps or any(e.kind in _OF_UNDO for e in facts.events)):
+    if not (is_marked or facts.undo_requests or any(e.kind in _OF_UNDO for e in facts.events)):
         return
+    yield from _requests_are_those_of_the_ledger(facts)
     yield from _at_most_once(facts)
     yield from _only_what_landed(facts)
     yield from _in_reverse_order(facts)
     yield from _steps_are_legal(facts)
 
 
-_OF_UNDO = {"call.undone", *(verb.event for verb in COMPENSATION.verbs.values())}
+_OF_UNDO = {"undo.requested", "call.undone", *(verb.event for verb in COMPENSATION.verbs.values())}
+
+
+def _requests_are_those_of_the_ledger(facts: Facts) -> Iterator[Finding]:
+    """What a person asked for is on record, with the calls that there is a step for, in order."""
+    asked: dict[str, list[list[str]]] = defaultdict(list)
+    for event in facts.by_call[None]:
+        if event.kind == "undo.requested":
+            asked[event.data["request"]].append(event.data["calls"])
+    for request in facts.undo_requests:
+        steps = [step for step in facts.undo_steps if step.request_id == request.pk]
+        steps.sort(key=lambda step: step.position)
+        is_same = asked.pop(request.pk, []) == [[step.call_id for step in steps]]
+        yield facts.unless(is_same, f"{request.pk}: its steps are not what the ledger says")
+    for request_id in asked:
+        yield facts.breach(f"{request_id} is in the ledger, and nobody's request")
 
 
 def _at_most_once(facts: Facts) -> Iterator[Finding]:

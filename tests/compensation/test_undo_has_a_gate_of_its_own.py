@@ -57,6 +57,7 @@ def test_only_what_landed_and_can_be_undone_is_planned(
     assert not UndoRequest.objects.exists()
 
 
+@pytest.mark.breaks_ledger
 def test_a_call_in_doubt_is_never_undone_even_if_a_step_says_so(
     owner: User, world: RunningWorld
 ) -> None:

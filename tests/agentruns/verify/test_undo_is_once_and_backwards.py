@@ -73,6 +73,24 @@ def test_a_step_that_nobody_asked_for(undone: Run) -> None:
     assert "undo comp_0 is in the ledger, and nobody's request" in whats("I9")
 
 
+def test_a_request_that_the_ledger_does_not_have(undone: Run) -> None:
+    sql("DELETE FROM agentruns_ledgerevent WHERE kind = 'undo.requested'")
+
+    assert any("its steps are not what the ledger says" in what for what in whats("I9"))
+
+
+def test_a_request_in_the_ledger_that_nobody_made(undone: Run) -> None:
+    record(undone, "undo.requested", request="undo_0", calls=[])
+
+    assert "undo_0 is in the ledger, and nobody's request" in whats("I9")
+
+
+def test_a_step_that_its_request_did_not_name(undone: Run) -> None:
+    sql("UPDATE compensation_compensation SET position = 3 - position")
+
+    assert any("its steps are not what the ledger says" in what for what in whats("I9"))
+
+
 def test_an_undo_that_never_began_is_no_breach(undone: Run) -> None:
     assert ToolCall.objects.filter(undo_state="undone").count() == 2
     assert whats("I9") == []
