@@ -1,6 +1,7 @@
 """More walks: past runs that wait, that go on after a stop, and that have company."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,7 +21,6 @@ from tests.browser.visitor import Started, Visitor, badge, notice, stop_button, 
 from tools import policy
 from tools.models import Tool
 
-BUDGETED = "careful"
 LATER = timedelta(minutes=10)
 
 
@@ -48,20 +48,11 @@ def paused_stopped_and_continued(visitor: Visitor, stack: Stack) -> Iterator[str
 
 def out_of_budget(visitor: Visitor, stack: Stack) -> Iterator[str]:
     page = visitor.page
-    terms = {"call_limit": 2, "token_limit": 50_000, "on_limit": "wait"}
-    agent, _is_new = Agent.objects.get_or_create(
-        slug=BUDGETED,
-        defaults={
-            "name": "Careful assistant",
-            "model": f"{DEMO}ticket",
-            "tools": Agent.objects.get(slug="ticket").tools,
-            **terms,
-        },
-    )
-    page.goto(f"/runs/new/?agent={agent.slug}")
-    expect(page.get_by_text("At most 50,000 tokens, 2 actions.")).to_be_visible()
-    yield "new-run-with-limits"
-    run = visitor.start(agent.slug)
+    with careful_assistant() as agent:
+        page.goto(f"/runs/new/?agent={agent.slug}")
+        expect(page.get_by_text("At most 50,000 tokens, 2 actions.")).to_be_visible()
+        yield "new-run-with-limits"
+        run = visitor.start(agent.slug)
     expect(badge(page)).to_contain_text("budget is used up")
     yield "budget"
     run.hold("call:3:gate")
@@ -70,6 +61,27 @@ def out_of_budget(visitor: Visitor, stack: Stack) -> Iterator[str]:
     expect(page.locator("#run-head")).to_contain_text("3 of 3 actions")
     yield "budget-raised"
     stop(page, run)
+
+
+@contextmanager
+def careful_assistant() -> Iterator[Agent]:
+    """An agent with limits, that people may choose for as long as this lasts."""
+    agent, _is_new = Agent.objects.update_or_create(
+        slug="careful",
+        defaults={
+            "name": "Careful assistant",
+            "model": f"{DEMO}ticket",
+            "tools": Agent.objects.get(slug="ticket").tools,
+            "call_limit": 2,
+            "token_limit": 50_000,
+            "on_limit": "wait",
+            "is_listed": True,
+        },
+    )
+    try:
+        yield agent
+    finally:
+        Agent.objects.filter(pk=agent.pk).update(is_listed=False)
 
 
 def with_children(visitor: Visitor, stack: Stack) -> Iterator[str]:
@@ -105,7 +117,11 @@ def in_a_unit(visitor: Visitor, stack: Stack) -> Iterator[str]:
     with registered():
         policy.sync()
         agent = Agent.objects.create(
-            slug=ids.run_id()[:40].lower(), name="Buyer", model="demo:none", tools=[*TOOLS]
+            slug=ids.run_id().lower(),
+            name="Buyer",
+            model="demo:none",
+            tools=[*TOOLS],
+            is_listed=False,
         )
         steps = Steps(agent, visitor.user)
         run = steps.start()
