@@ -124,12 +124,20 @@ PATTERNS: dict[str, Kind] = {
     **_swept(
         "budgets", gettext_lazy("the sweeper finds a run out of time"), "an agent with a time limit"
     ),
-    **_swept("retries", gettext_lazy("the sweeper rings for a call to retry"), "--fault TOOL=busy"),
-    **_swept("lookups", gettext_lazy("the sweeper rings for a look-up"), "--fault TOOL=drop"),
+    **_swept(
+        "retries",
+        gettext_lazy("the sweeper rings for a call to retry"),
+        "--fault TOOL=busy --lose-at call:N:sent",
+    ),
+    **_swept(
+        "lookups",
+        gettext_lazy("the sweeper rings for a look-up"),
+        "--fault TOOL=drop --lose-at call:N:sent",
+    ),
     **_swept(
         "silent",
         gettext_lazy("the sweeper rings for a run that has gone quiet"),
-        "--lose-at think:T:ended",
+        "--lose-at call:N:sent",
     ),
     **_swept("undo", gettext_lazy("the sweeper rings for an undo"), "--undo --lose-at undo:begin"),
 }
