@@ -25,7 +25,7 @@ import psutil
 from agentruns.services.errors import ServiceError
 from agentruns.services.programs import BASE_DIR, MANAGE, WORKERS
 from agentruns.services.stack import Stack
-from agentruns.soak.plan import KILLS, Blow, blows
+from agentruns.soak.plan import Blow, blows
 
 # Short, so that what has to time out does so many times in a soak.
 PACE = {
@@ -36,7 +36,7 @@ PACE = {
     "APPROVAL_TTL": "12",
     "LOG_LEVEL": "ERROR",
 }
-KILLED_WORKERS = tuple(f"{worker} killed" for worker in KILLS)
+WORKER_KILLED = tuple(f"{name} killed" for name in ("child", *WORKERS))
 PLAY = "--play"
 UP_FOR_DOWN = 3.0  # how much longer something is left alone than it took to come back
 GIVE_UP_AFTER = 900.0  # seconds that the end may take: it verifies every run
@@ -107,6 +107,7 @@ class Host:
             "seed": self._wish.seed,
             "minutes": self._wish.minutes,
             "kills": self._kills(),
+            "restarts": self._restarts(),
             "blows": dict(self._blows),
             "given_up": self._lost,
             **self._report,
@@ -222,8 +223,12 @@ class Host:
             log.write(f"{datetime.now(UTC):%H:%M:%S.%f} {what}\n")
 
     def _kills(self) -> int:
-        """Workers that died by kill -9; what happened to servers is counted apart."""
-        return sum(self._blows[what] for what in self._blows if what.startswith(KILLED_WORKERS))
+        """Workers that died by kill -9."""
+        return sum(self._blows[what] for what in self._blows if what.startswith(WORKER_KILLED))
+
+    def _restarts(self) -> int:
+        """PostgreSQL, Valkey or the world ended, by kill -9 or in good order, and came back."""
+        return self._blows.total() - self._kills()
 
 
 def _children(pid: int) -> list[int]:

@@ -8,7 +8,7 @@ from django.conf import settings
 from agentruns import doorbell
 from agentruns.models import ToolCall
 from agentruns.soak import plan
-from agentruns.soak.people import People
+from agentruns.soak.people import NOTHING, People
 from agentruns.soak.plan import Nuisance
 from tools.world import faults
 from tools.world.faults import Faults
@@ -43,7 +43,7 @@ class Nuisances:
         """The world does as it should from now on."""
         self._faults.clear()
 
-    def _nuisance(self, nuisance: Nuisance, run_ids: list[str]) -> None:
+    def _nuisance(self, nuisance: Nuisance, run_ids: list[str]) -> object:
         if nuisance.kind == "again":
             if run_ids:
                 self._send_again(run_ids[int(nuisance.pick * len(run_ids))])
@@ -53,6 +53,7 @@ class Nuisances:
             raw = {"service": nuisance.service, "mode": nuisance.kind}
             self._faults.add(faults.parse(raw | {"seconds": nuisance.seconds}))
             self._people.tally.add("faults of the world")
+        return NOTHING  # that a person did
 
     def _send_again(self, run_id: str) -> None:
         """Tasks of one run under way, as if the broker had not noticed that they were done."""

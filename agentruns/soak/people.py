@@ -34,6 +34,8 @@ AWAY = (DatabaseError, InterfaceError)
 PATIENCE = 60.0  # seconds that somebody goes on trying
 PAUSE = 0.25
 
+NOTHING = object()  # of a verb that found nothing to do
+
 T = TypeVar("T")
 
 
@@ -101,8 +103,8 @@ class People:
     def _try(self, verb: Callable[..., object], *args: Any) -> None:
         name = verb.__name__
         try:
-            patiently(lambda: verb(*args))
-            self.tally.add(name)
+            if patiently(lambda: verb(*args)) is not NOTHING:
+                self.tally.add(name)
         except AgentrunsError as error:
             self.tally.add(f"{name}: {error.code}")
         except Exception as error:  # noqa: BLE001  (whatever it is belongs into the report)
@@ -174,15 +176,14 @@ class People:
     def cannot_tell(self, call_id: str) -> None:
         answer_doubt(call_id, by=self._reviewer, answer="cannot_tell", evidence="")
 
-    def undo(self, run_id: str, share: float) -> None:
+    def undo(self, run_id: str, share: float) -> object:
         """Ask for the undo of a share of what can be undone: the first so many by number."""
         run = Run.objects.get(pk=run_id)
         steps = latest_steps(run)
         calls = ToolCall.objects.filter(run=run).order_by("number")
         possible = [call.pk for call in calls if foresee(call, steps.get(call.pk)).can_undo]
         chosen = possible[: round(len(possible) * share)]
-        if chosen:
-            request_undo(run_id, by=self.owner, call_ids=chosen)
+        return request_undo(run_id, by=self.owner, call_ids=chosen) if chosen else NOTHING
 
 
 def is_in_the_world(world_dir: Path, request_id: str) -> bool:
