@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from agentruns.models import LedgerEvent, Run, StopRequest
 from agentruns.page.moments import stop_moment
 from agentruns.page.people import names_of
-from agentruns.page.words import name_of, span, when
+from agentruns.page.words import name_of, span, when_exactly
 
 # What Stop met, in one sentence (R10). True at the moment of Stop, and at any later one.
 INTERRUPTED: dict[str, Any] = {
@@ -44,7 +44,10 @@ class PastStop:
     @property
     def facts(self) -> list[str]:
         """Who, when, how long it took, and how it went on."""
-        words = {"name": name_of(self.stop.requested_by), "time": when(self.stop.requested_at)}
+        words = {
+            "name": name_of(self.stop.requested_by),
+            "time": when_exactly(self.stop.requested_at),
+        }
         said = [_("Stopped by %(name)s at %(time)s") % words]
         if self.stop.signal == "budget":
             said = [_("Stopped at %(time)s: its budget was used up") % words]
@@ -54,7 +57,7 @@ class PastStop:
             length = span(self.stop.settled_at - self.stop.requested_at)
             said.append(_("settled after %(span)s") % {"span": length})
         if self.again_at:
-            words = {"name": self.again_by, "time": when(self.again_at)}
+            words = {"name": self.again_by, "time": when_exactly(self.again_at)}
             said.append(_("continued by %(name)s at %(time)s") % words)
         return said
 

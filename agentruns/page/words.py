@@ -108,6 +108,12 @@ def when(moment: datetime, *, now: datetime | None = None) -> str:
     return date_format(local, "j M Y, H:i")
 
 
+def when_exactly(moment: datetime) -> str:
+    """The time of day to the second; to the minute, with the date, unless it is today."""
+    is_today = timezone.localtime(moment).date() == timezone.localtime().date()
+    return clock(moment) if is_today else when(moment)
+
+
 def period(start: datetime, end: datetime) -> str:
     """From when to when, to the second; with the date of the start unless that is today."""
     local = timezone.localtime(start)
