@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.matrix.axes import BOUNDARIES, DISTURBANCE_WORDS, Boundary, Disturbance
+from tests.matrix.axes import BOUNDARIES, DISTURBANCE_WORDS, TIERS, Boundary, Disturbance, Mode
 from tests.matrix.cells import Cell, cells
 from tests.matrix.check import Result
 
@@ -60,9 +60,7 @@ def _short(head: str) -> str:
 
 def _of(grid: Grid, boundary: Boundary, disturbance: Disturbance) -> str:
     here = Counter(
-        grid.state(cell)
-        for cell in cells()
-        if cell.boundary == boundary and cell.disturbance == disturbance
+        grid.state(Cell(boundary, disturbance, tier, mode)) for tier in TIERS for mode in Mode
     )
     if here[FAILED]:
         return f"{here[FAILED]} FAILED"
