@@ -1,9 +1,11 @@
 """Continue: what it will do, what has to come first, and that the earlier stop stays readable."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from agentruns.models import Run
 from agentruns.protocol.resume import resume_run
@@ -33,6 +35,18 @@ def test_the_page_is_live_again_and_the_stop_stays_readable(
     assert "“wrong day”" in said
     assert "continued by Ana at" in said
     assert "It was about to act: what had not started was dropped." in said
+
+
+def test_a_run_that_was_taken_up_just_now_is_not_said_to_lack_a_worker(
+    steps: Steps, browser: Browser, owner: User
+) -> None:
+    run, _calls = steps.running("test.book")
+    Run.objects.filter(pk=run.pk).update(created_at=timezone.now() - timedelta(hours=1))
+    steps.stop(run)
+    client = browser(owner)
+    said = words(client.post(f"/runs/{run.pk}/resume/", follow=True).content)
+    assert "Waiting to start" in said
+    assert "No worker has taken up" not in said
 
 
 def test_its_end_is_not_told_as_a_stop(steps: Steps, browser: Browser, owner: User) -> None:
