@@ -1,5 +1,4 @@
 import json
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,12 +46,13 @@ class Command(ServicesCommand):
 
     def _progress(self, scope: Scope) -> Callable[[int], None] | None:
         """Where somebody looks on: how far it is, on one line that is written over."""
-        if not sys.stderr.isatty():
+        if not self.stderr.isatty():
             return None
         total = scope.runs().count()
 
         def tell(count: int) -> None:
-            self.stderr.write(f"\r{count} of {total} runs", ending="\n" if count >= total else "")
+            end = "\n" if count >= total else ""
+            self.stderr.write(f"\r{count} of {total} runs", str, ending=end)  # not in red
             self.stderr.flush()
 
         return tell

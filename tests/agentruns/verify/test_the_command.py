@@ -66,6 +66,20 @@ def test_it_counts_what_it_does_not_name(
     assert of_stops.splitlines()[3].strip() == "and 3 more"
 
 
+class Terminal(StringIO):
+    """Somebody looks on."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_it_says_how_far_it_is_to_whoever_looks_on(run: Run, tmp_path: Path) -> None:
+    for err, said in ((Terminal(), "\r1 of 1 runs\n"), (StringIO(), "")):
+        call_command("verify_ledger", "--world", str(tmp_path), stdout=StringIO(), stderr=err)
+
+        assert err.getvalue() == said
+
+
 def test_every_invariant_has_its_code() -> None:
     assert [invariant.code for invariant in INVARIANTS] == CODES
 
