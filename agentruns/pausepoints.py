@@ -26,6 +26,7 @@ from typing import Any
 from django.conf import settings
 
 HOLD_LIMIT = 60.0  # seconds; a forgotten hold must not keep a worker for ever
+FORGIVEN = 10.0  # seconds; who is held for longer has been stalled, as by anything else
 
 Handler = Callable[[str, str], None]
 handler: Handler | None = None
@@ -49,11 +50,13 @@ def reach(run_id: str, point: str) -> None:
     if handler is not None:
         since = time.monotonic()
         handler(run_id, point)
-        _held.seconds = _seconds_held() + time.monotonic() - since
+        _held.seconds = _seconds_held() + min(time.monotonic() - since, FORGIVEN)
 
 
 def clock() -> float:
-    """This thread's monotonic seconds, less those for which somebody held it at a point."""
+    """This thread's monotonic seconds, less those for which somebody held it at a point, up to
+    `FORGIVEN` each time.
+    """
     return time.monotonic() - _seconds_held()
 
 

@@ -11,3 +11,9 @@ class DrillError(AgentrunsError):
     code = "drill_not_played"
     status = 400
     sentence = _("The drill could not be played.")
+
+
+class PointMissed(DrillError):
+    """The run never came to one of the points."""
+
+    code = "point_missed"

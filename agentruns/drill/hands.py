@@ -23,6 +23,7 @@ from typing import Any, Protocol, TextIO
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError, InterfaceError, connection
+from django.utils.translation import gettext as _
 
 from agentruns import pausepoints
 from agentruns.errors import AgentrunsError
@@ -182,6 +183,15 @@ def _undo(run_id: str, by: User) -> Data:
     return {"calls": possible}
 
 
+def _resume(run_id: str, by: User, *, epoch: int) -> Data:
+    """Take up the run that was stopped in `epoch`. Asked again after another stop, it is not
+    meant any more.
+    """
+    if Run.objects.get(pk=run_id).epoch != epoch:
+        return {"refused": _("The run has moved on since.")}
+    return {"status": resume_run(run_id, by=by).status}
+
+
 def _quietly(verb: Callable[..., Run]) -> Callable[..., Data]:
     def do(run_id: str, by: User) -> Data:
         return {"status": verb(run_id, by=by).status}
@@ -193,7 +203,7 @@ VERBS: dict[str, Callable[..., Data]] = {
     "stop": _stop,
     "pause": _quietly(pause_run),
     "unpause": _quietly(unpause_run),
-    "resume": _quietly(resume_run),
+    "resume": _resume,
     "decide": _decide,
     "undo": _undo,
 }

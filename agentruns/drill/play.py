@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from agentruns import demo, doorbell, ids
 from agentruns.celery import app
-from agentruns.drill.errors import DrillError
+from agentruns.drill.errors import DrillError, PointMissed
 from agentruns.drill.hands import Apart, Data, Hands, Threads
 from agentruns.drill.points import BEFORE_START, Point
 from agentruns.drill.steering import Reached, Steering, kill_worker
@@ -40,17 +40,20 @@ UNANSWERED = "none"
 class Plan:
     """What is to be played. At a point that is named several times, all of it is done, in the
     order of the fields here. `also_at`: what else is done there, first, with the id of the run.
-    `keep_at`: whoever comes there waits for `Drill.let_go`.
+    `gather_at`: whoever comes there waits for `Drill.go_on` before anything else but that is done,
+    and `keep_at`, after it, for `Drill.let_go`. The run need not come to the points of `may_miss`.
     """
 
     scenario: str
     also_at: Mapping[Point, Callable[[str], object]] = field(default_factory=dict)
+    gather_at: tuple[Point, ...] = ()
     pause_at: tuple[Point, ...] = ()
     stop_at: tuple[Point, ...] = ()
     twice_at: tuple[Point, ...] = ()
     kill_at: tuple[Point, ...] = ()
     keep_at: tuple[Point, ...] = ()
     lose_at: tuple[Point, ...] = ()
+    may_miss: frozenset[Point] = frozenset()
     pending: str = StopRequest.Pending.DISCARD
     verdict: str = "approved"  # or rejected, or UNANSWERED
     resumes: bool = False
@@ -62,6 +65,7 @@ class Plan:
         """What is done at each point, in order."""
         named = {
             "also": tuple(self.also_at),
+            "gather": self.gather_at,
             "pause": self.pause_at,
             "stop": self.stop_at,
             "twice": self.twice_at,
@@ -99,7 +103,7 @@ class Station:
     to_do: list[str]
     reached: Reached | None = None
     begun: Callable[[], bool] | None = None
-    is_let_go: bool = False
+    granted: set[str] = field(default_factory=set)
     is_done: bool = False
 
 
@@ -134,6 +138,7 @@ class Drill:
             verb for verb, on in (("resume", plan.resumes), ("undo", plan.undoes)) if on
         ]
         self._is_rung = False
+        self._resumed_from = 0
         self._is_settled = True
         self._since: dict[str, float] = {}
         self._alive = _Watch(PICK_UP_LIMIT)
@@ -169,7 +174,10 @@ class Drill:
         if self._is_busy() or not _is_over(run):
             return self._is_stuck(run)
         if self._to_come:
-            self._ask(self._to_come.pop(0))
+            verb = self._to_come.pop(0)
+            self._resumed_from = run.epoch
+            details: dict[str, Any] = {"epoch": run.epoch} if verb == "resume" else {}
+            self._ask(verb, **details)
             return False
         return not self._lacks_time_for(self._missed())
 
@@ -180,18 +188,24 @@ class Drill:
             owner = demo.person(OWNER, "Drill", "Owner")
             request_stop(self.run_id, by=owner, reason="The drill was given up.")
 
-    def waits_at(self, point: Point) -> bool:
-        """Whether somebody is kept at the point, and all else has been done there."""
-        return any(each.point == point and each.to_do == ["keep"] for each in self.stations)
+    def waits_at(self, point: Point, to: str) -> bool:
+        """Whether somebody waits at the point to go on ("gather") or to be let go ("keep")."""
+        return any(s.point == point and s.reached and s.to_do[:1] == [to] for s in self.stations)
 
     def has_passed(self, point: Point) -> bool:
         """Whether all has been done at the point."""
         return any(each.point == point and each.is_done for each in self.stations)
 
-    def let_go(self) -> None:
+    def go_on(self) -> None:
+        """Have everything else done with those who were gathered."""
+        for station in self.stations:
+            station.granted.add("gather")
+
+    def let_go(self, *, but: Point | None = None) -> None:
         """Let go whoever is kept, now and from now on."""
         for station in self.stations:
-            station.is_let_go = True
+            if station.point != but:
+                station.granted.add("keep")
 
     def played(self) -> Played:
         """What was done, once it is over."""
@@ -248,8 +262,8 @@ class Drill:
             self._steering.release(station.point)
 
     def _has_done(self, act: str, station: Station, reached: Reached) -> bool:
-        if act == "keep":
-            return station.is_let_go
+        if act in ("gather", "keep"):
+            return act in station.granted
         if act == "also":
             self.plan.also_at[station.point](self.run_id)
             return True
@@ -287,6 +301,8 @@ class Drill:
         verb = point.text.split(":")[0]
         if verb == "stop":
             return self._ask(verb, pending=self.plan.pending)
+        if verb == "resume":
+            return self._ask(verb, epoch=self._resumed_from)
         return self._ask("unpause" if point.text == "pause:ended" else verb)
 
     def _ask(self, verb: str, by: str = OWNER, **details: Any) -> "Future[Data]":
@@ -342,10 +358,9 @@ class Drill:
         return True
 
     def _missed(self) -> list[Point]:
-        # A hold is no more than a hold: somebody may come there, or not.
-        acting = [station for station in self.stations if station.to_do != ["keep"]]
-        missed = [station.point for station in acting if not station.is_done]
-        return missed + [p for p in self.plan.lose_at if self._steering.lost(p) is None]
+        missed = [station.point for station in self.stations if not station.is_done]
+        missed += [p for p in self.plan.lose_at if self._steering.lost(p) is None]
+        return [point for point in missed if point not in self.plan.may_miss]
 
     def _lacks_time_for(self, missed: list[Point]) -> bool:
         """Whether the run may still come to these points; DrillError once it has had its time."""
@@ -353,7 +368,7 @@ class Drill:
             return False
         if self._has_been("over", LATECOMERS):
             run = Run.objects.get(pk=self.run_id)
-            raise DrillError(
+            raise PointMissed(
                 _("The run never came to %(point)s. It made %(calls)d calls and ended: %(status)s.")
                 % {
                     "point": ", ".join(point.text for point in missed),

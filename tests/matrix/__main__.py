@@ -14,9 +14,11 @@ from agentruns.services.stack import Stack
 
 WIDTH = 24  # cells at once
 SPARE = 6
-# Deadlines that are minutes in production, so that a cell in which one passes is over soon.
+# Deadlines that are short, so that a cell in which one passes is over soon; and a lease that is
+# long, so that a driver keeps it on a machine that has too much to do.
 ENV = {
     "MODEL_PACE": "0.2",
+    "LEASE_TTL": "6",
     "DRAIN_DEADLINE": "4",
     "CLAIM_TTL": "12",
     "APPROVAL_TTL": "20",

@@ -45,13 +45,14 @@ def plan_of(cell: Cell) -> Plan:
     if cell.is_stopped:
         points.stop.append(at)
     points.keep += [point(each) for each in (way.stalls_at, boundary.last_turn) if each]
-    if cell.is_shared:
-        points.keep.append(at)
+    gathered = (at,) if cell.is_shared else ()
+    points.keep += gathered
     _arm(cell, points)
     if way.time_limit:
         limit = way.time_limit
         points.also[point(ARMED_AT)] = lambda run_id: _limit(run_id, limit)
     points.also.setdefault(at, lambda _run_id: None)  # so that the boundary must be reached
+    lead = {*map(point, way.lose_at), *points.keep} - {at}
     lost = (boundary.point,) if cell.disturbance is Disturbance.LOST else ()
     is_killed = cell.disturbance is Disturbance.KILL and not cell.is_shared
     return Plan(
@@ -61,8 +62,10 @@ def plan_of(cell: Cell) -> Plan:
         stop_at=tuple(points.stop),
         twice_at=(at,) if cell.disturbance is Disturbance.TWICE else (),
         kill_at=(at,) if is_killed else (),
+        gather_at=gathered,
         keep_at=tuple(points.keep),
         lose_at=tuple(map(point, dict.fromkeys(way.lose_at + lost))),
+        may_miss=frozenset(lead - points.also.keys() - set(points.stop)),
         pending="freeze" if cell.mode is Mode.FREEZE else "discard",
         verdict=UNANSWERED if way.is_unanswered else "approved",
         resumes=way.resumes,

@@ -15,9 +15,10 @@ from django.db import DatabaseError, InterfaceError, connection
 from kombu.exceptions import OperationalError
 
 from agentruns.celery import app
+from agentruns.drill.errors import PointMissed
 from agentruns.drill.hands import Apart
 from agentruns.drill.play import AFTERMATH, Drill
-from agentruns.drill.points import point
+from agentruns.drill.points import Point, point
 from agentruns.errors import AgentrunsError
 from agentruns.models import Run
 from agentruns.services.stack import Stack
@@ -29,6 +30,7 @@ from tests.matrix.plans import plan_of
 LOOK_EVERY = 0.1  # seconds
 SWEEP_EVERY = 1.0  # seconds, beside beat's, while a sweeper has yet to come to a boundary
 GATHER_LIMIT = 45.0  # seconds until a batch goes on without those who are not there
+PRESS_LIMIT = 10.0  # seconds until all have pressed Stop
 CELL_LIMIT = 150.0  # seconds
 AWAY = (DatabaseError, InterfaceError)
 
@@ -42,12 +44,18 @@ class Playing:
     began: float = field(default_factory=time.monotonic)
     over_at: float = 0.0
     trouble: str = ""
+    has_missed: bool = False
 
     def step(self, run: Run | None) -> None:
         """Do what is to be done now. A database that is away comes back."""
         try:
             if run is not None and self.drill.step(run):
                 self.over_at = time.monotonic()
+            if run is not None and run.has_ended:
+                self.drill.let_go(but=self.boundary)
+        except PointMissed as error:
+            self.has_missed = True
+            self._fail(str(error))
         except AgentrunsError as error:
             self._fail(str(error))
         except AWAY:
@@ -59,9 +67,12 @@ class Playing:
         self.trouble, self.over_at = trouble, time.monotonic()
 
     @property
-    def is_gathered(self) -> bool:
-        """Whether it waits at its boundary, or never will."""
-        return bool(self.over_at) or self.drill.waits_at(point(self.cell.boundary.point))
+    def boundary(self) -> Point:
+        return point(self.cell.boundary.point)
+
+    def waits(self, to: str) -> bool:
+        """Whether it waits at its boundary for that, or never will."""
+        return bool(self.over_at) or self.drill.waits_at(self.boundary, to)
 
     def ended(self) -> Ended:
         answers = [press.result().get("answer") for press in self.drill.presses if press.done()]
@@ -87,17 +98,24 @@ class Player:
         self._hands = Apart()
         self._playing: list[Playing] = []
         self._over: list[Playing] = []
+        self._missed: list[Cell] = []
+        self._is_last = False
         self._swept_at = 0.0
 
     def close(self) -> None:
         self._hands.close()
 
     def play(self, cells: Iterable[Cell]) -> None:
-        """All of them, the shared ones last."""
+        """All of them, the shared ones last; and again those that something else kept from their
+        boundary, such as a machine that had too much to do.
+        """
         chosen = list(cells)
-        self._play_apart([cell for cell in chosen if not cell.is_shared])
-        for batch in batches([cell for cell in chosen if cell.is_shared], self._width):
-            self._play_batch(batch)
+        for is_last in (False, False, True):
+            self._is_last = is_last
+            self._play_apart([cell for cell in chosen if not cell.is_shared])
+            for batch in batches([cell for cell in chosen if cell.is_shared], self._width):
+                self._play_batch(batch)
+            chosen, self._missed = self._missed, []
 
     def _play_apart(self, cells: list[Cell]) -> None:
         """In any order, so that those that take long go beside the others."""
@@ -107,7 +125,7 @@ class Player:
                 self._begin(waiting.pop())
             self._step()
             for each in self._playing:
-                if each.drill.has_passed(point(each.cell.boundary.point)):
+                if each.drill.has_passed(each.boundary):
                     each.drill.let_go()
             self._take_over(at_least=self._width)
         self._take_over(at_least=0)
@@ -115,9 +133,10 @@ class Player:
     def _play_batch(self, cells: list[Cell]) -> None:
         for cell in cells:
             self._begin(cell)
-        until = time.monotonic() + GATHER_LIMIT
-        while not all(each.is_gathered for each in self._playing) and time.monotonic() < until:
-            self._step()
+        self._until_all_wait("gather", GATHER_LIMIT)
+        for each in self._playing:
+            each.drill.go_on()
+        self._until_all_wait("keep", PRESS_LIMIT)
         self._disturb(cells[0])
         for each in self._playing:
             each.drill.let_go()
@@ -126,6 +145,11 @@ class Player:
         self._take_over(at_least=0)
         if part_of(cells[0]) != Who.PERSON:
             self._stack.wait_for(part_of(cells[0]))
+
+    def _until_all_wait(self, to: str, limit: float) -> None:
+        until = time.monotonic() + limit
+        while not all(each.waits(to) for each in self._playing) and time.monotonic() < until:
+            self._step()
 
     def _disturb(self, cell: Cell) -> None:
         """What happens to all of them. Whatever is killed comes back by itself."""
@@ -172,7 +196,14 @@ class Player:
         late = time.monotonic() - AFTERMATH
         ripe = [each for each in self._over if each.over_at <= late]
         self._over = [each for each in self._over if each.over_at > late]
-        for result in check([each.ended() for each in ripe]):
+        ended = []
+        for each in ripe:
+            if each.has_missed and not self._is_last:
+                each.drill.close(is_given_up=True)
+                self._missed.append(each.cell)
+            else:
+                ended.append(each.ended())
+        for result in check(ended):
             self._say(result)
 
 
@@ -193,7 +224,6 @@ def part_of(cell: Cell) -> str:
 
 
 def _awaits_sweeper(each: Playing) -> bool:
-    boundary = each.cell.boundary
-    return boundary.who is Who.CONTROL and not (
-        each.is_gathered or each.drill.has_passed(point(boundary.point))
+    return each.cell.boundary.who is Who.CONTROL and not (
+        each.waits("gather") or each.drill.has_passed(each.boundary)
     )
