@@ -127,9 +127,10 @@ def stop_answer(run: Run, stop: StopRequest) -> dict[str, Any]:
 
 def waits_after(run: Run) -> list[str]:
     """What may only be finished or not begun, and has begun: Stop takes effect after it (§9)."""
-    held = ToolCall.objects.filter(run=run, state="in_flight", is_uninterruptible=True)
-    alone = [call.in_words for call in held.filter(unit="").order_by("number")]
-    return alone + [in_words(step) for step in unfinished(run)]
+    flying = ToolCall.objects.filter(run=run, state="in_flight").order_by("number")
+    alone = [call.in_words for call in flying if call.is_uninterruptible and not call.unit]
+    steps = [*(call for call in flying if call.unit), *unfinished(run)]
+    return alone + [in_words(step) for step in steps]
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,10 @@ def _settle_frozen(run: Run, call: ToolCall, frozen: str, actor: str) -> bool:
         policy = effective(call.tool, proposed_tier=Tier(call.tier))
         if not (policy.needs_approval or is_duplicate(run, call)):
             # The stop was the end of its first life, and the old epoch its authority.
-            fields = {"epoch": run.epoch, "reason": "", "ended_at": None, "next_attempt_at": None}
-            move_call(run, call, "approve", actor=actor, data={"by": "resume"}, **fields)
+            fields = {"epoch": run.epoch, "reason": "", "detail": "", "ended_at": None}
+            afresh = {"attempts": 0, "next_attempt_at": None, "draft": None}
+            data = {"by": "resume"}
+            move_call(run, call, "approve", actor=actor, data=data, **fields, **afresh)
             return True
     reason = "dropped" if frozen == VOID else "needs_consent" if was_whole else "answer_cut"
     move_call(run, call, "void", actor=actor, reason=reason, ended_at=clock().now)
