@@ -190,7 +190,8 @@ def _grant_covers(a: Attempt) -> bool:
 
 
 def _has_consent(a: Attempt) -> bool:
-    return not a.policy.needs_approval or _consent_holds(a)
+    """Whoever was asked has the last word, also where nobody would be asked any more (I12)."""
+    return not (a.policy.needs_approval or a.call.consent_digest) or _consent_holds(a)
 
 
 def _is_confirmed(a: Attempt) -> bool:

@@ -6,9 +6,10 @@ import pytest
 
 from agentruns.models import Run, ToolCall
 from agentruns.protocol.gate import pass_gate
+from agentruns.protocol.outcome import record_failed
 from agentruns.protocol.turn import Proposal, propose_call
 from tests.agentruns.outside import Outside
-from tests.agentruns.steps import Steps, anew
+from tests.agentruns.steps import Steps, anew, pass_time
 
 
 def _turn(steps: Steps, run: Run, *whats: str, tool: str = "test.book") -> list[ToolCall]:
@@ -39,6 +40,21 @@ def test_twice_in_one_turn_asks_as_well(steps: Steps) -> None:
     first, again, other = _turn(steps, steps.start(), "Tuesday", "Tuesday", "Wednesday")
 
     assert [first.state, again.state, other.state] == ["approved", "awaiting_approval", "approved"]
+
+
+def test_an_approval_that_ran_out_lets_nothing_through_though_none_is_needed_any_more(
+    steps: Steps, outside: Outside
+) -> None:
+    """The first one turned out to have had no effect, so the second repeats nothing: but a person
+    was asked about it, and said yes for a time.
+    """
+    first, again = _turn(steps, steps.start(), "Tuesday", "Tuesday")
+    steps.approve(again)
+    record_failed(steps.claim(first), "refused", "No.")
+    pass_time(again)
+
+    assert (steps.act(again).state, anew(again).reason) == ("denied", "needs_consent")
+    assert outside.effects == []
 
 
 def test_equal_arguments_are_equal_however_they_are_written(steps: Steps) -> None:
