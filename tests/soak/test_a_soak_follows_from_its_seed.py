@@ -39,8 +39,8 @@ def test_everything_that_can_happen_to_a_run_is_planned() -> None:
 
 def test_twenty_minutes_have_the_stops_and_the_kills_that_a_soak_needs() -> None:
     seconds = 20 * 60
-    runs = [run for run in islice(plan.runs(SEED, 2.0), 5000) if run.starts_at < seconds]
-    assert sum(len(run.presses) for run in runs) > 2200
+    runs = [run for run in islice(plan.runs(SEED, 2.4), 5000) if run.starts_at < seconds]
+    assert sum(len(run.presses) for run in runs) > 2800
     blows = Counter(blow.kind for blow in islice(plan.blows(SEED), 1000) if blow.at < seconds)
     assert sum(blows[worker] for worker in plan.KILLS) > 350
     assert blows["postgres"] > 3

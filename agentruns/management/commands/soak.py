@@ -37,7 +37,7 @@ class Command(BaseCommand):
         parser.add_argument("--minutes", type=_positive, default=20.0, help="default: 20")
         parser.add_argument("--seed", type=int, help="default: a new one, which is printed")
         parser.add_argument(
-            "--runs-per-second", type=_positive, default=2.0, help="started, at most; default: 2"
+            "--runs-per-second", type=_positive, default=2.4, help="started, at most; default: 2.4"
         )
         parser.add_argument(
             "--at-once", type=int, default=36, help="runs under way, at most; default: 36"
