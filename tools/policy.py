@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
-from tools import registry
+from tools import prepared, registry
 from tools.contract import Tier, stricter
 from tools.models import Tool
+
+TOOLS = prepared.Rows(Tool)
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,14 @@ def effective(name: str, *, proposed_tier: Tier | None = None) -> Policy:
 
     A name that nobody registered, or a tool without a row, is not enabled.
     """
+    return combined(name, TOOLS.first("WHERE t.name = %s", [name]), proposed_tier=proposed_tier)
+
+
+def combined(name: str, row: Tool | None, *, proposed_tier: Tier | None = None) -> Policy:
+    """The same, with the Tool row as it was read a moment ago."""
     declared = registry.get(name)
     if declared is None:
         return Policy(name, False, False, Tier.IRREVERSIBLE, False, True, 0.0)
-    row = Tool.objects.filter(name=name).first()
     tier = stricter(declared.tier, proposed_tier or declared.tier)
     if row is not None:
         tier = stricter(tier, Tier(row.tier))
