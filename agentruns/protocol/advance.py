@@ -5,43 +5,42 @@ wrote them, while reads overlap; and that a run waits under a name for what it w
 Runs under the run's lock; only rings doorbells, never acts.
 """
 
-from django.db.models import Q
+from collections.abc import Iterable
 
 from agentruns import doorbell
 from agentruns.models import Output, Run, ToolCall
-from agentruns.protocol.ledger import EXECUTOR, clock, move_run
+from agentruns.protocol.ledger import EXECUTOR, OpenCall, clock, move_run, open_calls
 from agentruns.protocol.units import waits_for_mate
-from agentruns.states import CALL, READY
-from tools.contract import Tier
+from agentruns.states import READY
+from tools import prepared
 
-OPEN_STATES = [s for s in CALL.states if s not in CALL.terminal]
 HELD = ("paused", "budget")  # suspended by a decision, which only another one takes back
 
 
-def open_calls(run: Run) -> list[ToolCall]:
-    """The calls of the run whose outcome is not known yet, in the model's order."""
-    return list(ToolCall.objects.filter(run=run, state__in=OPEN_STATES).order_by("number"))
-
-
-def is_next(call: ToolCall, calls: list[ToolCall]) -> bool:
+def is_next(call: ToolCall | OpenCall, calls: Iterable[OpenCall]) -> bool:
     """Whether `call` may go now: reads at once, effects when no earlier effect is open."""
     return call.is_eager or not any(
         other.number < call.number for other in calls if not other.is_eager
     )
 
 
-def is_duplicate(run: Run, call: ToolCall) -> bool:
+# Whether the effect of the call `c` of the run `r` stands already. By the thread's runs first: of
+# a tool with the same arguments there may be a million elsewhere.
+IS_DOUBLE = """EXISTS (
+  SELECT 1 FROM agentruns_run sibling
+    JOIN agentruns_toolcall other ON other.run_id = sibling.id
+   WHERE sibling.thread_id = r.thread_id AND c.tier <> 'read_only'
+     AND other.id <> c.id AND other.tool = c.tool AND other.args_digest = c.args_digest
+     AND other.undo_state = ''
+     AND (other.state IN ('landed', 'in_flight', 'in_doubt')
+          OR (other.run_id = c.run_id AND other.number < c.number
+              AND other.state IN ('approved', 'prepared', 'awaiting_approval'))))"""
+
+
+def is_duplicate(call: ToolCall) -> bool:
     """Whether the same effect stands, or is on its way, in this thread already (R35)."""
-    if call.tier == Tier.READ_ONLY:
-        return False
-    same = ToolCall.objects.filter(
-        run__thread=run.thread_id,
-        tool=call.tool,
-        args_digest=call.args_digest,
-        undo_state=ToolCall.UndoState.NONE,
-    ).exclude(pk=call.pk)
-    earlier = Q(run=run, number__lt=call.number, state__in=(*READY, "awaiting_approval"))
-    return same.filter(Q(state__in=("landed", "in_flight", "in_doubt")) | earlier).exists()
+    of_call = "agentruns_toolcall c JOIN agentruns_run r ON r.id = c.run_id WHERE c.id = %s"
+    return bool(prepared.row(f"SELECT {IS_DOUBLE} FROM {of_call}", [call.pk])[0])  # noqa: S608
 
 
 def advance(run: Run) -> None:
@@ -60,11 +59,11 @@ def advance(run: Run) -> None:
         return
     _wake(run)
     for call in candidates:
-        if call.state in READY and call.next_attempt_at is None:
+        if call.state in READY and not call.is_postponed:
             doorbell.ring_task("agentruns.tasks.act", call.pk, run.epoch)
 
 
-def _waits_for(candidates: list[ToolCall], calls: list[ToolCall]) -> str:
+def _waits_for(candidates: list[OpenCall], calls: list[OpenCall]) -> str:
     """What the run waits for, if every call that could go waits for somebody."""
     states = {
         "awaiting_approval" if waits_for_mate(call, calls) else call.state for call in candidates

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from agentruns import pausepoints
 from agentruns.models import ToolCall
 from agentruns.protocol.doubt import begin_lookup, record_lookup
-from agentruns.protocol.gate import Claim, claim_call, keep_draft, pass_gate
+from agentruns.protocol.gate import Claim, comes_first, keep_draft, pass_gate, take_call
 from agentruns.protocol.items import CallItems
 from agentruns.protocol.ledger import SEND_WINDOW
 from agentruns.protocol.outcome import (
@@ -43,16 +43,36 @@ log = structlog.get_logger(__name__)
 
 def execute_call(call_id: str, *, epoch: int) -> None:
     """Do the call if its turn has come and nobody else has it. Safe to run twice, or late."""
-    claim = claim_call(call_id, epoch=epoch)
-    if claim is None:
+    _look_in(call_id)
+    asked_at = pausepoints.clock()
+    taken = take_call(call_id, epoch=epoch)
+    registered = registry.get(taken.call.tool) if taken else None
+    if taken is None or registered is None or taken.has_passed is False:
         return
-    call = ToolCall.objects.select_related("run__owner").get(pk=call_id)
-    pausepoints.reach(call.run_id, f"call:{call.number}:claimed")
-    registered = registry.get(call.tool)
-    if registered is None:
-        pass_gate(claim)  # which refuses, on record: this process does not know the tool
-        return
+    claim, call = taken.claim, taken.call
     ctx = context_of(call, CallItems(call.pk, claim.token))
+    if not taken.has_passed:
+        _prepare_and_commit(registered, ctx, claim, call)
+    elif _is_in_time(claim, asked_at):
+        _commit(registered, ctx, registered.parse(call.args), None, claim, call)
+
+
+def _look_in(call_id: str) -> None:
+    """Claim and gate are one transaction, so there is no moment between the two. Whoever looks in
+    at `claimed` does it before both: the call has its executor, and nothing has been asked.
+    """
+    if not pausepoints.is_on():
+        return
+    call = ToolCall.objects.filter(pk=call_id, state__in=READY).first()
+    if call is not None and not comes_first(call):
+        pausepoints.reach(call.run_id, f"call:{call.number}:claimed")
+
+
+def _prepare_and_commit(
+    registered: RegisteredTool, ctx: Context, claim: Claim, call: ToolCall
+) -> None:
+    """Draft, then ask the gate, then send."""
+    pausepoints.reach(call.run_id, f"call:{call.number}:claimed")
     try:
         args = registered.parse(call.args)
         registered.item_keys(args)
@@ -65,12 +85,12 @@ def execute_call(call_id: str, *, epoch: int) -> None:
         return
     if draft is not None and not keep_draft(claim, draft):
         drop_draft(call, draft)
-    else:
-        asked_at = pausepoints.clock()
-        if pass_gate(claim) and _is_in_time(claim, asked_at):
-            _commit(registered, ctx, args, draft, claim, call)
-        elif draft is not None and not _may_still_go(call):
-            drop_draft(call, draft)
+        return
+    asked_at = pausepoints.clock()
+    if pass_gate(claim) and _is_in_time(claim, asked_at):
+        _commit(registered, ctx, args, draft, claim, call)
+    elif draft is not None and not _may_still_go(call):
+        drop_draft(call, draft)
 
 
 def look_up_call(call_id: str) -> None:

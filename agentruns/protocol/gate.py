@@ -17,23 +17,25 @@ from django.conf import settings
 from django.db import transaction
 
 from agentruns import pausepoints
-from agentruns.models import Grant, Run, Terms, ToolCall
+from agentruns.models import Run, Terms, ToolCall
 from agentruns.protocol import checkpoints, items, units
-from agentruns.protocol.advance import HELD, advance, is_duplicate, is_next, open_calls
+from agentruns.protocol.advance import HELD, advance, is_next
 from agentruns.protocol.budget import allows, enforce_budget
 from agentruns.protocol.drain import settle
 from agentruns.protocol.ledger import (
     EXECUTOR,
-    clock,
     lock_call,
     move_call,
     record,
     report_by,
     save,
 )
+from agentruns.protocol.sight import Sight, look
 from agentruns.states import READY
+from tools import registry
 from tools.contract import Draft, Tier
-from tools.policy import Policy, effective
+from tools.errors import ToolError
+from tools.policy import Policy, combined
 
 BUDGET_EXHAUSTED = "budget_exhausted"
 
@@ -48,41 +50,104 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Taken:
+    """A call that an executor has claimed. `has_passed`: what the gate said in the same
+    transaction; None if something comes before the gate is asked.
+    """
+
+    claim: Claim
+    call: ToolCall
+    has_passed: bool | None
+
+
+@dataclass(frozen=True)
 class Attempt:
     """Everything the gate's checks look at, read under the run's lock.
 
     `finishes`: it is the next step of a unit that had begun when the run was stopped.
     """
 
-    run: Run
-    call: ToolCall
+    sight: Sight
     claim: Claim
     policy: Policy
-    now: datetime
     finishes: bool
 
+    @property
+    def run(self) -> Run:
+        return self.sight.run
 
-def claim_call(call_id: str, *, epoch: int) -> Claim | None:
-    """Claim a call whose turn has come; None if there is nothing to do or somebody has it.
+    @property
+    def call(self) -> ToolCall:
+        return self.sight.call
+
+    @property
+    def now(self) -> datetime:
+        return self.sight.now
+
+
+def take_call(call_id: str, *, epoch: int) -> Taken | None:
+    """Claim a call whose turn has come, and where nothing is to be prepared, pass the gate at
+    once, in the same transaction; None if there is nothing to do or somebody has it.
 
     A message that arrives twice finds the claim taken; one that outlived its epoch finds that.
     """
     with transaction.atomic(durable=True):
-        run, call = lock_call(call_id)
-        now = clock().now
-        if call.state not in READY or not _has_its_turn(run, call, epoch):
+        sight = look(call_id)
+        claim = _claimed(sight, epoch)
+        if claim is None:
             return None
-        if any(at is not None and at > now for at in (call.claim_expires_at, call.next_attempt_at)):
-            return None
-        token = secrets.token_hex(16)
-        expires = now + timedelta(seconds=settings.CLAIM_TTL)
-        save(call, claim_token=token, claim_expires_at=expires)
-        return Claim(call.pk, token, effective(call.tool).timeout)
+        if comes_first(sight.call):
+            _keep_claim(sight.call)
+            return Taken(claim, sight.call, None)
+        reason = _ask(sight, claim)
+    _go_on_after(sight, reason)
+    return Taken(claim, sight.call, not reason)
 
 
-def _has_its_turn(run: Run, call: ToolCall, epoch: int) -> bool:
+def claim_call(call_id: str, *, epoch: int) -> Claim | None:
+    """The same without the gate, which is asked later (`pass_gate`)."""
+    with transaction.atomic(durable=True):
+        sight = look(call_id)
+        claim = _claimed(sight, epoch)
+        if claim is not None:
+            _keep_claim(sight.call)
+        return claim
+
+
+def comes_first(call: ToolCall) -> bool:
+    """Whether something comes between the claim and the gate: a draft is to be made, or the tool
+    does not understand its arguments any more.
+    """
+    registered = registry.get(call.tool)
+    if registered is None:
+        return False
+    try:
+        registered.item_keys(registered.parse(call.args))
+    except ToolError:
+        return True
+    return registered.has_prepare
+
+
+def _claimed(sight: Sight, epoch: int) -> Claim | None:
+    """A claim, in memory so far, if the call may be claimed now."""
+    call, now = sight.call, sight.now
+    if call.state not in READY or not _has_its_turn(sight, epoch):
+        return None
+    if any(at is not None and at > now for at in (call.claim_expires_at, call.next_attempt_at)):
+        return None
+    call.claim_token = secrets.token_hex(16)
+    call.claim_expires_at = now + timedelta(seconds=settings.CLAIM_TTL)
+    registered = registry.get(call.tool)
+    return Claim(call.pk, call.claim_token, registered.timeout if registered else 0.0)
+
+
+def _keep_claim(call: ToolCall) -> None:
+    save(call, claim_token=call.claim_token, claim_expires_at=call.claim_expires_at)
+
+
+def _has_its_turn(sight: Sight, epoch: int) -> bool:
+    run, call, calls = sight.run, sight.call, sight.open_calls
     if run.status == "running" and run.epoch == epoch:
-        calls = open_calls(run)
         return is_next(call, calls) and not units.waits_for_mate(call, calls)
     return call.epoch == epoch and units.may_finish(run, call)
 
@@ -105,21 +170,30 @@ def keep_draft(claim: Claim, draft: Draft) -> bool:
 def pass_gate(claim: Claim) -> bool:
     """Let the call out, or refuse it for a reason that is recorded. Called before each attempt."""
     with transaction.atomic(durable=True):
-        run, call = lock_call(claim.call_id)
-        policy = effective(call.tool, proposed_tier=Tier(call.tier))
-        finishes = units.may_finish(run, call)
-        attempt = Attempt(run, call, claim, policy, clock().now, finishes)
-        reason = next((code for code, holds in CHECKS if not holds(attempt)), "")
-        if reason:
-            _refuse(attempt, reason)
-        else:
-            _let_through(attempt)
-        number = call.number
-    if reason == BUDGET_EXHAUSTED:
-        enforce_budget(run.pk)
-    elif not reason:
-        pausepoints.reach(run.pk, f"call:{number}:gate")
+        sight = look(claim.call_id)
+        reason = _ask(sight, claim)
+    _go_on_after(sight, reason)
     return not reason
+
+
+def _ask(sight: Sight, claim: Claim) -> str:
+    """The gate's answer, on record when this returns: "", or the reason why not."""
+    call = sight.call
+    policy = combined(call.tool, sight.tool, proposed_tier=Tier(call.tier))
+    attempt = Attempt(sight, claim, policy, units.may_finish(sight.run, call))
+    reason = next((code for code, holds in CHECKS if not holds(attempt)), "")
+    if reason:
+        _refuse(attempt, reason)
+    else:
+        _let_through(attempt)
+    return reason
+
+
+def _go_on_after(sight: Sight, reason: str) -> None:
+    if reason == BUDGET_EXHAUSTED:
+        enforce_budget(sight.run.pk)
+    elif not reason:
+        pausepoints.reach(sight.run.pk, f"call:{sight.call.number}:gate")
 
 
 def _refuse(attempt: Attempt, reason: str) -> None:
@@ -167,6 +241,8 @@ def _let_through(attempt: Attempt) -> None:
         "pass_gate",
         actor=EXECUTOR,
         data={"tier": attempt.policy.tier, "epoch": run.epoch, **finishes},
+        claim_token=call.claim_token,
+        claim_expires_at=call.claim_expires_at,
         gate_passed_at=now,
         deadline_at=report_by(now, attempt.policy.timeout),
         next_attempt_at=None,
@@ -181,11 +257,7 @@ def _is_ours(a: Attempt) -> bool:
 
 
 def _grant_covers(a: Attempt) -> bool:
-    grant = (
-        units.grant_of(a.run)
-        if a.finishes
-        else Grant.objects.filter(run=a.run, revoked_at=None).first()
-    )
+    grant = units.grant_of(a.run) if a.finishes else a.sight.grant
     return grant is not None and a.call.tool in grant.tools and a.policy.tier in grant.tiers
 
 
@@ -195,7 +267,7 @@ def _has_consent(a: Attempt) -> bool:
 
 
 def _is_confirmed(a: Attempt) -> bool:
-    return not is_duplicate(a.run, a.call) or _consent_holds(a)
+    return not a.sight.is_double or _consent_holds(a)
 
 
 def _consent_holds(a: Attempt) -> bool:

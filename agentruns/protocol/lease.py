@@ -15,7 +15,6 @@ from django.db import transaction
 from agentruns import doorbell
 from agentruns.models import Output, Run, StopRequest, ToolCall
 from agentruns.protocol import checkpoints
-from agentruns.protocol.advance import open_calls
 from agentruns.protocol.budget import enforce_budget
 from agentruns.protocol.drain import begin_drain
 from agentruns.protocol.ledger import (
@@ -27,6 +26,7 @@ from agentruns.protocol.ledger import (
     move_call,
     move_output,
     move_run,
+    open_calls,
     record,
     save,
 )

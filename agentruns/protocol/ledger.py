@@ -3,15 +3,19 @@
 Guarantees that no state changes without its event, and no event without its change (protocol §2).
 """
 
+import json
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db import connection, models
+from django.db import models
+from django_fsm import ConcurrentTransition
+from psycopg.types.json import Jsonb
 
 from agentruns import doorbell
 from agentruns.errors import NotFound
-from agentruns.models import LedgerEvent, Output, Run, ToolCall
+from agentruns.models import Output, Run, ToolCall
 from agentruns.states import CALL, OUTPUT, RUN, Machine
+from tools import prepared
 from tools.storable import storable
 
 AGENT = "agent"
@@ -37,9 +41,7 @@ class Clock(NamedTuple):
 
 def clock() -> Clock:
     """Read the database's clock. A worker's own clock decides nothing."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT transaction_timestamp(), clock_timestamp()")
-        return Clock(*cursor.fetchone())
+    return Clock(*prepared.row("SELECT transaction_timestamp(), clock_timestamp()"))
 
 
 def report_by(now: datetime, timeout: float) -> datetime:
@@ -47,9 +49,12 @@ def report_by(now: datetime, timeout: float) -> datetime:
     return now + timedelta(seconds=timeout) + REPORT_GRACE
 
 
+RUNS, CALLS = prepared.Rows(Run), prepared.Rows(ToolCall)
+
+
 def lock_run(run_id: str) -> Run:
     """Lock the run's row, the mutex of its ledger, and read it. Raises NotFound."""
-    run = Run.objects.select_for_update(no_key=True).filter(pk=run_id).first()
+    run = RUNS.first("WHERE t.id = %s FOR NO KEY UPDATE", [run_id])
     if run is None:
         raise NotFound(run_id=run_id)
     return run
@@ -78,12 +83,58 @@ def lock_tree(run_id: str) -> list[Run]:
         locked |= {pk: lock_run(pk) for pk in new}
 
 
-def lock_call(call_id: str) -> tuple[Run, ToolCall]:
-    """Lock the run of a call, then read the call under that lock. Raises NotFound."""
-    run_id = ToolCall.objects.filter(pk=call_id).values_list("run_id", flat=True).first()
-    if run_id is None:
+def lock_run_of(call_id: str) -> Run:
+    """Lock the run of a call. Raises NotFound."""
+    of_call = "WHERE t.id = (SELECT run_id FROM agentruns_toolcall WHERE id = %s)"
+    run = RUNS.first(f"{of_call} FOR NO KEY UPDATE", [call_id])
+    if run is None:
         raise NotFound(call_id=call_id)
-    return lock_run(run_id), ToolCall.objects.get(pk=call_id)
+    return run
+
+
+def lock_call(call_id: str) -> tuple[Run, ToolCall]:
+    """Lock the run of a call, then read the call under that lock. Raises NotFound.
+
+    By two statements: the second sees what was committed while the lock was waited for.
+    """
+    run = lock_run_of(call_id)
+    call = CALLS.first("WHERE t.id = %s", [call_id])
+    if call is None:
+        raise NotFound(call_id=call_id)
+    return run, call
+
+
+class OpenCall(NamedTuple):
+    """Of a call whose outcome is not known yet, what decides who goes next."""
+
+    pk: str
+    number: int
+    turn: int
+    state: str
+    is_eager: bool
+    unit: str
+    is_postponed: bool
+
+
+# Of the run `r`; a subquery, so that whoever reads something else of the run can have it along.
+OPEN_CALLS = f"""(
+  SELECT coalesce(jsonb_agg(jsonb_build_array(
+           id, number, turn, state, is_eager, unit, next_attempt_at IS NOT NULL) ORDER BY number),
+         '[]')
+    FROM agentruns_toolcall
+   WHERE run_id = r.id
+     AND state NOT IN ({", ".join(f"'{state}'" for state in sorted(CALL.terminal))}))"""  # noqa: S608
+
+
+def open_calls(run: Run) -> list[OpenCall]:
+    """The calls of the run whose outcome is not known yet, in the model's order."""
+    of_run = f"SELECT {OPEN_CALLS} FROM agentruns_run r WHERE r.id = %s"  # noqa: S608  (columns)
+    return as_open_calls(prepared.row(of_run, [run.pk])[0])
+
+
+def as_open_calls(found: str) -> list[OpenCall]:
+    """What OPEN_CALLS has selected."""
+    return [OpenCall(*each) for each in json.loads(found)]
 
 
 def lock_call_if_free(call_id: str) -> tuple[Run, ToolCall] | None:
@@ -93,15 +144,29 @@ def lock_call_if_free(call_id: str) -> tuple[Run, ToolCall] | None:
     return (run, ToolCall.objects.get(pk=call_id)) if run else None
 
 
-def record(
-    run: Run, kind: str, *, actor: str, call: ToolCall | None = None, **data: Any
-) -> LedgerEvent:
+# Number, time and hashes are filled in by the database (models/ledger.py).
+APPEND = """
+INSERT INTO agentruns_ledgerevent (run_id, seq, kind, call_id, actor, data, prev_hash, hash)
+VALUES (%s, 0, %s, %s, %s, %s, '', '')
+"""
+
+
+# Number, time and hashes are filled in by the database (models/ledger.py).
+APPEND = """
+INSERT INTO agentruns_ledgerevent (run_id, seq, kind, call_id, actor, data, prev_hash, hash)
+SELECT %s, 0, %s, %s, %s, %s, '', ''"""
+
+
+def record(run: Run, kind: str, *, actor: str, call: ToolCall | None = None, **data: Any) -> None:
     """Append a fact to the locked run's ledger, and ring for those who watch."""
-    event = LedgerEvent.objects.create(
-        run=run, kind=kind, actor=actor, call=call, data=storable(data)
-    )
+    prepared.run(APPEND, _event(run, kind, actor, call, data))
     doorbell.ring_watchers(run.pk)
-    return event
+
+
+def _event(
+    run: Run, kind: str, actor: str, call: ToolCall | None, data: dict[str, Any]
+) -> list[Any]:
+    return [run.pk, kind, call and call.pk, actor, Jsonb(storable(data))]
 
 
 def move_run(
@@ -123,9 +188,15 @@ def move_call(
     data: dict[str, Any] | None = None,
     **fields: Any,
 ) -> None:
-    """Take one call of the locked run through one transition, save it, record it."""
-    change(call, CALL, verb, fields)
-    record(run, CALL.verbs[verb].event, actor=actor, call=call, **(data or {}))
+    """Take one call of the locked run through one transition, save it, record it.
+
+    Change and event are one statement: it is what every call does twice.
+    """
+    sql, values = _changed(call, CALL, verb, fields)
+    event = _event(run, CALL.verbs[verb].event, actor, call, data or {})
+    both = f"WITH changed AS ({sql} RETURNING 1) {APPEND} FROM changed"
+    _must_be_one(call, prepared.run(both, [*values, *event]))
+    doorbell.ring_watchers(run.pk)
 
 
 def move_output(
@@ -140,19 +211,36 @@ def move_output(
 def save(row: models.Model, **fields: Any) -> None:
     """Set and save these fields and no others: the database owns some of the rest."""
     _set(row, fields)
-    row.save(update_fields=list(fields))
+    _must_be_one(row, prepared.run(*prepared.update(row, tuple(fields))))
 
 
 def change(row: models.Model, machine: Machine, verb: str, fields: dict[str, Any]) -> None:
     """Take a row through one transition and save it. The caller holds the run's lock, and
     records the event in the same transaction.
+
+    Raises ConcurrentTransition if the row has left the state that it was read in.
     """
+    sql, values = _changed(row, machine, verb, fields)
+    _must_be_one(row, prepared.run(sql, values))
+
+
+def _changed(
+    row: models.Model, machine: Machine, verb: str, fields: dict[str, Any]
+) -> tuple[str, list[Any]]:
+    """The statement that saves a transition, if the row is still where it was read."""
+    was = getattr(row, machine.field)
     getattr(row, verb)()
     _set(row, fields)
-    row.save(update_fields=[machine.field, *fields])
+    sql, values = prepared.update(row, (machine.field, *fields))
+    return f'{sql} AND "{machine.field}" = %s', [*values, was]
 
 
 def _set(row: models.Model, fields: dict[str, Any]) -> None:
     """No fact is lost because an outside system sent a character that cannot be kept."""
     for name, value in fields.items():
         setattr(row, name, storable(value))
+
+
+def _must_be_one(row: models.Model, done: Any) -> None:
+    if done.rowcount != 1:
+        raise ConcurrentTransition(f"{row.pk} has been changed since it was read.")

@@ -85,7 +85,7 @@ def _settle_frozen(run: Run, call: ToolCall, frozen: str, actor: str) -> bool:
     was_whole = Output.complete.filter(run=run, turn=call.turn).exists()
     if frozen == RELEASE and was_whole:
         policy = effective(call.tool, proposed_tier=Tier(call.tier))
-        if not (policy.needs_approval or is_duplicate(run, call)):
+        if not (policy.needs_approval or is_duplicate(call)):
             # The stop was the end of its first life, and the old epoch its authority.
             fields = {"epoch": run.epoch, "reason": "", "detail": "", "ended_at": None}
             afresh = {"attempts": 0, "next_attempt_at": None, "draft": None}

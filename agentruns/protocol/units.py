@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from agentruns import doorbell
 from agentruns.models import Grant, Run, StopRequest, ToolCall
-from agentruns.protocol.ledger import EXECUTOR, clock, move_call
+from agentruns.protocol.ledger import EXECUTOR, OpenCall, clock, move_call
 from agentruns.states import NOT_YET_IN_FLIGHT, READY
 
 BEGUN = ("in_flight", "in_doubt", "landed")
@@ -81,7 +81,7 @@ def break_up(run: Run, call: ToolCall) -> None:
         move_call(run, mate, "void", actor=EXECUTOR, data=data, **fields)
 
 
-def waits_for_mate(call: ToolCall, calls: Iterable[ToolCall]) -> bool:
+def waits_for_mate(call: ToolCall | OpenCall, calls: Iterable[OpenCall]) -> bool:
     """Whether a person has yet to decide on another step of the call's unit, among `calls`."""
     return call.unit != "" and any(
         other.state == "awaiting_approval" and (other.turn, other.unit) == (call.turn, call.unit)

@@ -1,0 +1,70 @@
+"""What the gate looks at: the run, the call, its tool's row, the grant, doubles, the time.
+
+Guarantees that all of it is read under the run's lock, after it was granted, and by the database's
+clock. One statement for what would be seven by the ORM: it is asked before every effect.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+
+from django.contrib.auth import get_user_model
+
+from agentruns.errors import NotFound
+from agentruns.models import Grant, Run, ToolCall
+from agentruns.protocol.advance import IS_DOUBLE
+from agentruns.protocol.ledger import OPEN_CALLS, OpenCall, as_open_calls, lock_run_of
+from tools import prepared
+from tools.models import Tool
+from tools.prepared import Rows
+
+
+@dataclass(frozen=True)
+class Sight:
+    """As it is now. `call` has its run and that one's owner at hand.
+
+    `tool`: what an admin has set, if anything. `grant`: the one that lives, if any. `is_double`:
+    whether the same effect stands in the thread already.
+    """
+
+    run: Run
+    call: ToolCall
+    now: datetime
+    is_double: bool
+    open_calls: list[OpenCall]
+    tool: Tool | None
+    grant: Grant | None
+
+
+def look(call_id: str) -> Sight:
+    """Lock the call's run, then look. Raises NotFound."""
+    run = lock_run_of(call_id)
+    row = prepared.row(_statement(), [call_id])
+    if row is None:
+        raise NotFound(call_id=call_id)
+    now, is_double, others, *rest = row
+    call, owner, tool, grant = prepared.split(rest, _rows())
+    run.owner = owner
+    call.run = run
+    return Sight(run, call, now, is_double, as_open_calls(others), tool, grant)
+
+
+@cache
+def _rows() -> tuple[Rows, ...]:
+    owner = Rows(get_user_model(), "id", "username", "first_name", "last_name")
+    tool = Rows(Tool, "name", "tier", "enabled", "dispatch", "approval")
+    return Rows(ToolCall), owner, tool, Rows(Grant, "id", "tools", "tiers")
+
+
+@cache
+def _statement() -> str:
+    columns = (rows.columns(alias) for rows, alias in zip(_rows(), "cutg", strict=True))
+    return f"""
+        SELECT clock_timestamp(), {IS_DOUBLE}, {OPEN_CALLS}, {", ".join(columns)}
+          FROM agentruns_toolcall c
+          JOIN agentruns_run r ON r.id = c.run_id
+          JOIN auth_user u ON u.id = r.owner_id
+          LEFT JOIN tools_tool t ON t.name = c.tool
+          LEFT JOIN agentruns_grant g ON g.run_id = c.run_id AND g.revoked_at IS NULL
+         WHERE c.id = %s
+    """  # noqa: S608  (columns)
