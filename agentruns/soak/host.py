@@ -71,6 +71,7 @@ class Host:
         )
         self._blows: Counter[str] = Counter()
         self._spared_until: dict[str, float] = {}
+        self._minutes = 0.0  # of play
         self._playing = threading.Event()
         self._ended = threading.Event()
         self._report: dict[str, Any] | None = None
@@ -105,7 +106,7 @@ class Host:
             raise SoakError("The player ended without a report; its words are above.")
         return {
             "seed": self._wish.seed,
-            "minutes": self._wish.minutes,
+            "minutes": self._minutes,
             "kills": self._kills(),
             "restarts": self._restarts(),
             "blows": dict(self._blows),
@@ -151,13 +152,16 @@ class Host:
     def _break_things(self, seconds: float) -> None:
         self._playing.wait()
         began = time.monotonic()
-        for blow in blows(self._wish.seed):
-            pause = min(blow.at, seconds) - (time.monotonic() - began)
-            if self._ended.wait(max(0.0, pause)):
-                raise SoakError("The player has ended too early; its words are above.")
-            if blow.at >= seconds:
-                return
-            self._strike(blow)
+        try:
+            for blow in blows(self._wish.seed):
+                pause = min(blow.at, seconds) - (time.monotonic() - began)
+                if self._ended.wait(max(0.0, pause)):
+                    raise SoakError("The player has ended too early; its words are above.")
+                if blow.at >= seconds:
+                    return
+                self._strike(blow)
+        finally:
+            self._minutes = round((time.monotonic() - began) / 60, 1)
 
     def _strike(self, blow: Blow) -> None:
         if blow.kind == "child":
