@@ -6,8 +6,8 @@ a handler in their own process. Drills work across processes, by files in PAUSE_
 
 - `<point>.hold`: the first who reaches the point writes `<point>.reached` (who it is, and which
   message it works on) and waits until the hold is gone. Whoever comes second passes.
-- `<point>.lose`: whoever reaches the point rings no doorbell from there to its next point. From
-  then on there is `<point>.lost`, with a line for each that would have rung.
+- `<point>.lose`: the first who reaches the point rings no doorbell from there to its next point.
+  From then on there is `<point>.lost`, with a line for each that would have rung.
 
 Every wait has a deadline.
 """
@@ -96,10 +96,9 @@ def file_handler(folder: Path) -> Handler:
         errand.lost_bells = None
         if not (folder / run_id).exists():
             return
-        if file_of(folder, run_id, point, "lose").exists():
-            errand.lost_bells = file_of(folder, run_id, point, "lost")
-            with contextlib.suppress(OSError):
-                errand.lost_bells.touch()
+        lost = file_of(folder, run_id, point, "lost")
+        if file_of(folder, run_id, point, "lose").exists() and _is_first(lost):
+            errand.lost_bells = lost
         hold = file_of(folder, run_id, point, "hold")
         if hold.exists() and _is_first(file_of(folder, run_id, point, "taken")):
             _sign(file_of(folder, run_id, point, "reached"), errand)
@@ -118,10 +117,10 @@ def _this_errand() -> Errand:
     return errand
 
 
-def _is_first(taken: Path) -> bool:
+def _is_first(mark: Path) -> bool:
     try:
-        taken.touch(exist_ok=False)
-    except OSError:  # somebody stands there, or the drill has just cleared its files away
+        mark.touch(exist_ok=False)
+    except OSError:  # somebody was there before, or the drill has just cleared its files away
         return False
     return True
 

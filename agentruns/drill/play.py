@@ -172,7 +172,10 @@ class Drill:
         if run.suspended_reason == "paused":
             self._unpause(run)
         if self._is_busy() or not _is_over(run):
+            self._since.pop("waiting", None)
             return self._is_stuck(run)
+        if run.is_active and not self._has_been("waiting", LATECOMERS):
+            return False  # for a person, or for a late report
         if self._to_come:
             verb = self._to_come.pop(0)
             self._resumed_from = run.epoch

@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -43,6 +44,8 @@ def main() -> int:
             django.setup()
             return int(importlib.import_module("tests.matrix.run").run(stack, options))
     finally:
+        if options.logs:
+            shutil.copytree(stack.data_dir / "logs", options.logs, dirs_exist_ok=True)
         scratch.remove()
 
 
@@ -59,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="name the cells, and play none")
     parser.add_argument("--width", type=int, default=WIDTH, help="cells at once")
     parser.add_argument("--html", type=Path, default=Path("build/matrix.html"), metavar="PATH")
+    parser.add_argument("--logs", type=Path, metavar="PATH", help="keep the stack's logs there")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the results there, too")
     return parser
 

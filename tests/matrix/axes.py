@@ -100,6 +100,22 @@ class Boundary:
     has_ended: bool = False  # Stop at it finds nothing that it could drop or keep
 
     @property
+    def patience(self) -> float:
+        """Seconds for which a run waits at it, before Stop is pressed, for others to come.
+
+        A sweeper does not keep other sweepers from going on; and who stands at it with a lease or
+        a claim loses it, after a while.
+        """
+        if self.who is Who.CONTROL:
+            return 0.0
+        return 8.0 if self.is_in_flight else 4.0
+
+    @property
+    def is_in_flight(self) -> bool:
+        """Whether a call or an undo is out while somebody stands there: its time runs."""
+        return self.world is not World.NOT_ASKED
+
+    @property
     def last_turn(self) -> str:
         """Where the run is kept from ending by itself before Stop is pressed; "" if it may."""
         may_end = self.way.undoes or self.way.resumes or self.point.startswith("think:2")

@@ -45,6 +45,7 @@ class Playing:
     over_at: float = 0.0
     trouble: str = ""
     has_missed: bool = False
+    since: float = 0.0  # when it came to its boundary
 
     def step(self, run: Run | None) -> None:
         """Do what is to be done now. A database that is away comes back."""
@@ -60,6 +61,10 @@ class Playing:
             self._fail(str(error))
         except AWAY:
             connection.close()
+        if not self.since and self.waits("gather"):
+            self.since = time.monotonic()
+        if self.since and time.monotonic() - self.since >= self.cell.boundary.patience:
+            self.drill.go_on()
         if not self.over_at and time.monotonic() - self.began > CELL_LIMIT:
             self._fail(f"I10 it was not over after {CELL_LIMIT:.0f} s")
 
@@ -70,9 +75,9 @@ class Playing:
     def boundary(self) -> Point:
         return point(self.cell.boundary.point)
 
-    def waits(self, to: str) -> bool:
-        """Whether it waits at its boundary for that, or never will."""
-        return bool(self.over_at) or self.drill.waits_at(self.boundary, to)
+    def waits(self, *to: str) -> bool:
+        """Whether it waits at its boundary for one of these, or never will."""
+        return bool(self.over_at) or any(self.drill.waits_at(self.boundary, act) for act in to)
 
     def ended(self) -> Ended:
         answers = [press.result().get("answer") for press in self.drill.presses if press.done()]
@@ -133,10 +138,10 @@ class Player:
     def _play_batch(self, cells: list[Cell]) -> None:
         for cell in cells:
             self._begin(cell)
-        self._until_all_wait("gather", GATHER_LIMIT)
+        self._until_all_wait("gather", "keep", limit=GATHER_LIMIT)
         for each in self._playing:
             each.drill.go_on()
-        self._until_all_wait("keep", PRESS_LIMIT)
+        self._until_all_wait("keep", limit=PRESS_LIMIT)
         self._disturb(cells[0])
         for each in self._playing:
             each.drill.let_go()
@@ -146,9 +151,9 @@ class Player:
         if part_of(cells[0]) != Who.PERSON:
             self._stack.wait_for(part_of(cells[0]))
 
-    def _until_all_wait(self, to: str, limit: float) -> None:
+    def _until_all_wait(self, *to: str, limit: float) -> None:
         until = time.monotonic() + limit
-        while not all(each.waits(to) for each in self._playing) and time.monotonic() < until:
+        while time.monotonic() < until and not all(each.waits(*to) for each in self._playing):
             self._step()
 
     def _disturb(self, cell: Cell) -> None:
@@ -208,10 +213,14 @@ class Player:
 
 
 def batches(cells: list[Cell], width: int) -> Iterator[list[Cell]]:
-    """Cells that share a disturbance, with neighbours among the boundaries together."""
+    """Cells that share a disturbance, with those together that come there at the same time."""
     order = {boundary: place for place, boundary in enumerate(BOUNDARIES)}
-    ordered = sorted(cells, key=lambda c: (c.disturbance, part_of(c), order[c.boundary]))
-    for _shared, group in groupby(ordered, key=lambda c: (c.disturbance, part_of(c))):
+
+    def shared(cell: Cell) -> tuple[str, str, float]:
+        return cell.disturbance, part_of(cell), cell.boundary.patience
+
+    ordered = sorted(cells, key=lambda cell: (*shared(cell), order[cell.boundary]))
+    for _shared, group in groupby(ordered, key=shared):
         while batch := list(islice(group, width)):
             yield batch
 
@@ -225,5 +234,5 @@ def part_of(cell: Cell) -> str:
 
 def _awaits_sweeper(each: Playing) -> bool:
     return each.cell.boundary.who is Who.CONTROL and not (
-        each.waits("gather") or each.drill.has_passed(each.boundary)
+        each.waits("gather", "keep") or each.drill.has_passed(each.boundary)
     )
