@@ -58,7 +58,7 @@ def test_a_begun_unit_is_what_stop_waits_for(steps: Steps, browser: Browser, own
     assert pass_gate(claim)
     client = browser(owner)
     said = page(client, f"/runs/{run.pk}/")
-    assert "Stop takes effect after: order, step 2 of 3; order, step 3 of 3." in said
+    assert "Stop takes effect after: order, step 1 of 3; order, step 2 of 3; order, step 3" in said
     assert "order, step 1 of 3" in said
 
     text = client.post(f"/runs/{run.pk}/stop/", follow=True).content
