@@ -27,13 +27,13 @@ class _Prepared(Cursor[Any]):
 def run(sql: str, params: Sequence[Any] = ()) -> Any:
     """Execute one statement on Django's connection, in its transaction; returns the cursor."""
     connection = connections[DEFAULT_DB_ALIAS]
-    connection.ensure_connection()
-    real = connection.connection
-    real.prepare_threshold = 0  # Django switches preparing off, also where it is asked for
-    wrap: Any = (
-        connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
-    )
-    cursor = wrap(_Prepared(real))
+    if connection.queries_logged:
+        cursor: Any = connection.cursor()  # of a prepared one, Django could not say what it did
+    else:
+        connection.ensure_connection()
+        real = connection.connection
+        real.prepare_threshold = 0  # Django switches preparing off, also where it is asked for
+        cursor = connection.make_cursor(_Prepared(real))  # type: ignore[arg-type]
     cursor.execute(sql, params)
     return cursor
 

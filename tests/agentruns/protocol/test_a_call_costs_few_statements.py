@@ -1,0 +1,48 @@
+"""The hot path stays short: what a durable call asks of the database is counted here."""
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from agentruns.models import ToolCall
+from agentruns.protocol.execute import execute_call
+from tests.agentruns.outside import Outside
+from tests.agentruns.steps import Steps, anew
+
+
+def asked(call: ToolCall) -> list[str]:
+    """Every statement while the worker does the call, by its first word."""
+    with CaptureQueriesContext(connection) as captured:
+        execute_call(call.pk, epoch=call.epoch)
+    return [query["sql"].split()[0] for query in captured.captured_queries]
+
+
+def test_a_call_is_two_transactions(steps: Steps, outside: Outside) -> None:
+    """Claim and gate: the lock, one look, one write. Outcome: the lock, the call, the time, one
+    write, and who is next.
+    """
+    _run, (call, _next) = steps.running("test.book", "test.book")
+
+    statements = asked(call)
+
+    assert anew(call).state == "landed"
+    gate = ["BEGIN", "SELECT", "SELECT", "WITH", "COMMIT"]
+    outcome = ["BEGIN", "SELECT", "SELECT", "SELECT", "WITH", "SELECT", "COMMIT"]
+    assert statements == [*gate, *outcome]
+
+
+def test_a_draft_costs_two_transactions_more(steps: Steps, outside: Outside) -> None:
+    """The claim, and the draft that is kept; nothing slow happens between gate and send."""
+    _run, (call, _next) = steps.running("test.draft", "test.book")
+
+    statements = asked(call)
+
+    assert anew(call).state == "landed"
+    assert statements.count("COMMIT") == 4
+    assert len(statements) <= 22
+
+
+def test_a_message_that_comes_twice_costs_one_look(steps: Steps, outside: Outside) -> None:
+    _run, (call, _next) = steps.running("test.book", "test.book")
+    steps.act(call)
+
+    assert asked(call) == ["BEGIN", "SELECT", "SELECT", "COMMIT"]
