@@ -98,6 +98,11 @@ class ResumeRequest(serializers.Serializer[Any]):
         help_text="What becomes of the calls that the stop froze. One that needs an approval is "
         "dropped in either case; the agent may ask for it again.",
     )
+    epoch = serializers.IntegerField(
+        required=False,
+        help_text="The epoch of the stop that is meant: then a request that is sent again does "
+        "not resume what was stopped anew.",
+    )
 
 
 class BudgetRequest(serializers.ModelSerializer[Run]):

@@ -247,7 +247,8 @@ class ResumeView(APIView):
         """
         run = _steered(request, run_id)
         asked = _valid(data.ResumeRequest(data=request.data))
-        resume_run(run.pk, by=request.user, frozen=frozen_chosen(run, asked["frozen"]))
+        frozen = frozen_chosen(run, asked["frozen"])
+        resume_run(run.pk, by=request.user, frozen=frozen, epoch=asked.get("epoch"))
         return Response(_detail(_seen(request, run_id)))
 
 

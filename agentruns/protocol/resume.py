@@ -23,18 +23,24 @@ from tools.policy import effective
 RELEASE, VOID = "release", "void"
 
 
-def resume_run(run_id: str, *, by: Any, frozen: str = RELEASE) -> Run:
+def resume_run(run_id: str, *, by: Any, frozen: str = RELEASE, epoch: int | None = None) -> Run:
     """Queue a run that was stopped clean, in a new epoch. `frozen` says what becomes of the calls
     that the stop kept: release or void; one that needs consent is dropped in either case, and
-    the model may ask for it again.
+    the model may ask for it again. `epoch` names the stop that is meant: a request that is sent
+    again, or from a page that fell behind, does not undo a later stop.
 
-    Raises NotFound, BadInput, or WrongState: not stopped, in doubt, or out of its budget.
+    Raises NotFound, BadInput, or WrongState: not stopped, stopped since, in doubt, or out of its
+    budget.
     """
     if frozen not in (RELEASE, VOID):
         raise BadInput(_("“frozen” is either release or void."), field="frozen")
     pausepoints.reach(run_id, "resume:begin")
     with transaction.atomic(durable=True):
         run = lock_run(run_id)
+        if epoch is not None and epoch != run.epoch:
+            raise WrongState(
+                _("Things have moved on since. Look at the run again."), epoch=run.epoch
+            )
         _must_be_resumable(run)
         actor = person(by)
         move_run(

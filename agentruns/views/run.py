@@ -76,11 +76,15 @@ def unpause(request: HttpRequest, run_id: str) -> HttpResponse:
 @login_required
 @require_POST
 def resume(request: HttpRequest, run_id: str) -> HttpResponse:
-    """Let a stopped run go on, with what was held back or without it. Pressed twice: once."""
+    """Let a stopped run go on, with what was held back or without it. Pressed twice: once; from
+    a page that shows an earlier stop: not.
+    """
     run = _steered(request, run_id)
     frozen = frozen_chosen(run, request.POST.get("frozen", ""))
+    shown = request.POST.get("epoch", "")
+    epoch = int(shown) if shown.isascii() and shown.isdecimal() and len(shown) < 10 else None
     try:
-        resume_run(run.pk, by=request.user, frozen=frozen)
+        resume_run(run.pk, by=request.user, frozen=frozen, epoch=epoch)
     except WrongState:
         if not _seen(request, run_id).is_active:
             raise

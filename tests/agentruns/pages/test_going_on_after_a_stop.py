@@ -37,6 +37,23 @@ def test_the_page_is_live_again_and_the_stop_stays_readable(
     assert "It was about to act: what had not started was dropped." in said
 
 
+def test_a_page_that_shows_an_earlier_stop_does_not_undo_a_later_one(
+    steps: Steps, browser: Browser, owner: User
+) -> None:
+    run = steps.start()
+    steps.stop(run)
+    client = browser(owner)
+    old = client.get(f"/runs/{run.pk}/").content.decode()
+    (epoch,) = re.findall(r'name="epoch" value="(\d+)"', old)
+    assert client.post(f"/runs/{run.pk}/resume/", {"epoch": epoch}).status_code == 302
+    steps.stop(now(run))
+
+    answer = client.post(f"/runs/{run.pk}/resume/", {"epoch": epoch})
+
+    assert answer.status_code == 409
+    assert now(run).status == "stopped_clean"
+
+
 def test_a_run_that_was_taken_up_just_now_is_not_said_to_lack_a_worker(
     steps: Steps, browser: Browser, owner: User
 ) -> None:

@@ -165,6 +165,18 @@ def test_a_child_is_not_resumed_under_a_parent_that_is_stopped(steps: Steps) -> 
         steps.resume(child)
 
 
+def test_a_resume_that_is_sent_again_does_not_undo_a_later_stop(steps: Steps) -> None:
+    run = steps.start()
+    first = steps.stop(run)
+    steps.resume(run, epoch=first.epoch)
+    steps.stop(run)
+
+    with pytest.raises(WrongState, match="moved on"):
+        steps.resume(run, epoch=first.epoch)
+
+    assert now(run).status == "stopped_clean"
+
+
 def test_two_resumes_at_once_are_one(steps: Steps) -> None:
     run = steps.start()
     steps.stop(run)
