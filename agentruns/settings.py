@@ -53,6 +53,9 @@ DATABASES = {
         ),
         "ATOMIC_REQUESTS": False,
         "CONN_MAX_AGE": 0,
+        # The pool gives out no connection that a restart of Postgres has ended: a process may
+        # have dozens of them, and each would cost a task.
+        "CONN_HEALTH_CHECKS": True,
     }
 }
 DATABASES["default"]["OPTIONS"] = {
