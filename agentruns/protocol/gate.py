@@ -34,7 +34,6 @@ from agentruns.protocol.sight import Sight, look
 from agentruns.states import READY
 from tools import registry
 from tools.contract import Draft, Tier
-from tools.errors import ToolError
 from tools.policy import Policy, combined
 
 BUDGET_EXHAUSTED = "budget_exhausted"
@@ -115,15 +114,15 @@ def claim_call(call_id: str, *, epoch: int) -> Claim | None:
 
 
 def comes_first(call: ToolCall) -> bool:
-    """Whether something comes between the claim and the gate: a draft is to be made, or the tool
-    does not understand its arguments any more.
+    """Whether something comes between the claim and the gate: a draft is to be made, or it is to
+    be said that the tool does not understand its arguments any more.
     """
     registered = registry.get(call.tool)
     if registered is None:
         return False
     try:
         registered.item_keys(registered.parse(call.args))
-    except ToolError:
+    except Exception:  # noqa: BLE001  (the executor meets it again, and records it)
         return True
     return registered.has_prepare
 
