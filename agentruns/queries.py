@@ -42,6 +42,9 @@ def entry(call: ToolCall) -> dict[str, Any]:
         "reason": call.reason,
         "summary": call.summary,
         "undo": undo_of(call),
+        "attempts": call.attempts,
+        "next_attempt_at": call.next_attempt_at.isoformat() if call.next_attempt_at else None,
+        "unit": in_words(call) if call.unit else "",
     }
 
 

@@ -140,6 +140,11 @@ class Call(serializers.Serializer[Any]):
     )
     summary = serializers.CharField(allow_blank=True, help_text="What it does, in plain words.")
     undo = serializers.ChoiceField(choices=UNDO, help_text="Empty for what has not landed.")
+    attempts = serializers.IntegerField(help_text="How many had passing trouble and no effect.")
+    next_attempt_at = serializers.DateTimeField(allow_null=True)
+    unit = serializers.CharField(
+        allow_blank=True, help_text="The atomic unit that it is a step of, and which step."
+    )
 
 
 class Groups(serializers.Serializer[Any]):
