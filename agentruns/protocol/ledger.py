@@ -147,13 +147,6 @@ def lock_call_if_free(call_id: str) -> tuple[Run, ToolCall] | None:
 # Number, time and hashes are filled in by the database (models/ledger.py).
 APPEND = """
 INSERT INTO agentruns_ledgerevent (run_id, seq, kind, call_id, actor, data, prev_hash, hash)
-VALUES (%s, 0, %s, %s, %s, %s, '', '')
-"""
-
-
-# Number, time and hashes are filled in by the database (models/ledger.py).
-APPEND = """
-INSERT INTO agentruns_ledgerevent (run_id, seq, kind, call_id, actor, data, prev_hash, hash)
 SELECT %s, 0, %s, %s, %s, %s, '', ''"""
 
 
