@@ -118,7 +118,7 @@ class Boundary:
     @property
     def last_turn(self) -> str:
         """Where the run is kept from ending by itself before Stop is pressed; "" if it may."""
-        may_end = self.way.undoes or self.way.resumes or self.point.startswith("think:2")
+        may_end = self.way.undoes or self.point.startswith("think:2")
         return "" if may_end else "think:2:leased"
 
 
