@@ -3,11 +3,11 @@
 from tests.matrix.axes import BOUNDARIES
 from tests.matrix.cells import Cell, cells
 
-PER_BOUNDARY = 2
+PER_BOUNDARY = 1
 
 
 def diagonal() -> list[Cell]:
-    """A few cells of each boundary, so that every disturbance, tier and mode comes up often.
+    """A cell of each boundary, so that every disturbance, tier and mode comes up often.
 
     Those are taken of which the fewest like them have been taken.
     """
