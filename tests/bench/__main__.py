@@ -110,7 +110,7 @@ class Bench:
     def _stops(self, env: Data, active: int, *, has_web: bool) -> Data:
         over_http = self._options.http if has_web else 0
         sizes = {"active": active, "stops": self._options.stops, "over_http": over_http}
-        # One run in the load renews more seldom than a driver does.
+        # The runs beside renew more seldom than a driver does (see load.py).
         return job("stops", env | {"LEASE_TTL": "60"}, port=int(env["PORT"]), **sizes)
 
     def _long_ledger(self, stack: Stack) -> Data:
