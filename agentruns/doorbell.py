@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import connection, transaction
 from kombu.connection import Connection
 from kombu.pools import producers
 
-from agentruns import pausepoints
+from agentruns import background, pausepoints
 from agentruns.celery import app
 
 RING_LIMIT = 1.0
@@ -64,7 +63,7 @@ class Bells:
         if pausepoints.loses_bell(" ".join(self.messages)):
             return
         try:
-            async_to_sync(_send_to_groups)(self.messages)
+            background.run(_send_to_groups(self.messages), limit=RING_LIMIT)
         except Exception as error:  # noqa: BLE001  (pages and drivers look again by themselves)
             log.warning("doorbell.lost", groups=list(self.messages), error=repr(error))
 
@@ -107,5 +106,6 @@ def _send_task(name: str, args: tuple[Any, ...], after: float) -> None:
 async def _send_to_groups(messages: dict[str, dict[str, Any]]) -> None:
     layer = get_channel_layer()
     if layer is not None:
-        sending = [layer.group_send(group, message) for group, message in messages.items()]
-        await asyncio.wait_for(asyncio.gather(*sending), RING_LIMIT)
+        async with asyncio.TaskGroup() as sending:
+            for group, message in messages.items():
+                sending.create_task(layer.group_send(group, message))
