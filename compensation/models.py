@@ -79,6 +79,9 @@ class Compensation(ConcurrentTransitionMixin, models.Model):
                 name="one_living_undo_per_call",
             ),
         ]
+        indexes = [
+            models.Index(fields=["state"], name="open_undos", condition=models.Q(state__in=LIVING))
+        ]
         triggers = [
             *state_triggers(COMPENSATION),
             pgtrigger.Protect(name="undo_is_kept", operation=pgtrigger.Delete),

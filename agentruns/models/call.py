@@ -71,7 +71,8 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
         UNDONE = "undone", _("undone")
 
     id = models.CharField(primary_key=True, max_length=40, default=ids.call_id, editable=False)
-    run = models.ForeignKey(Run, models.PROTECT, related_name="calls")
+    # No index of its own: each unique constraint begins with the run.
+    run = models.ForeignKey(Run, models.PROTECT, related_name="calls", db_index=False)
     turn = models.PositiveIntegerField()
     position = models.PositiveIntegerField()
     number = models.PositiveIntegerField()
@@ -154,6 +155,14 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
             models.UniqueConstraint(
                 fields=["run", "turn", "position"], name="one_call_per_position"
             ),
+        ]
+        # Of those whose outcome is open alone: they are few, however long the ledger grows.
+        indexes = [
+            models.Index(
+                fields=["state"],
+                name="open_calls",
+                condition=~models.Q(state__in=sorted(CALL.terminal)),
+            )
         ]
         triggers = [
             *state_triggers(CALL),

@@ -10,13 +10,11 @@ from agentruns.states import Machine
 
 
 def state_field(machine: Machine) -> FSMField:
-    """A protected FSMField: only a transition may change it."""
+    """A protected FSMField: only a transition may change it. Each model indexes what is looked
+    for by it.
+    """
     return FSMField(
-        default=machine.initial,
-        choices=machine.choices(),
-        max_length=20,
-        protected=True,
-        db_index=True,
+        default=machine.initial, choices=machine.choices(), max_length=20, protected=True
     )
 
 
@@ -43,6 +41,8 @@ def state_triggers(machine: Machine) -> list[pgtrigger.Trigger]:
             name=f"{machine.field}_transitions",
             field=machine.field,
             transitions=machine.pairs(),
+            # Not for every write to the row: a run's is written for each event of its ledger.
+            condition=_differs(f"old__{machine.field}", f"new__{machine.field}"),
         ),
         pgtrigger.Protect(
             name=f"{machine.field}_birth",
@@ -50,6 +50,10 @@ def state_triggers(machine: Machine) -> list[pgtrigger.Trigger]:
             condition=pgtrigger.Q(**{f"new__{machine.field}__df": machine.initial}),
         ),
     ]
+
+
+def _differs(before: str, after: str) -> pgtrigger.Q:
+    return pgtrigger.Q(**{f"{before}__df": pgtrigger.F(after)})
 
 
 __all__ = ["state_field", "state_triggers", "verb"]

@@ -28,11 +28,14 @@ CHAIN_FUNC = f"""
 class LedgerEvent(models.Model):
     """A fact: who did what, when. `seq`, `at` and the hashes are filled by the database."""
 
-    run = models.ForeignKey(Run, models.PROTECT, related_name="events")
+    # No index of its own: the unique constraint begins with it.
+    run = models.ForeignKey(Run, models.PROTECT, related_name="events", db_index=False)
     seq = models.PositiveBigIntegerField(default=0)
     at = models.DateTimeField(null=True)
     kind = models.CharField(max_length=40)
-    call = models.ForeignKey(ToolCall, models.PROTECT, null=True, related_name="events")
+    call = models.ForeignKey(
+        ToolCall, models.PROTECT, null=True, related_name="events", db_index=False
+    )
     actor = models.CharField(max_length=200)
     data = models.JSONField(default=dict)
     prev_hash = models.CharField(max_length=64, blank=True, default="")
@@ -41,6 +44,8 @@ class LedgerEvent(models.Model):
     class Meta:
         ordering = ["run", "seq"]
         constraints = [models.UniqueConstraint(fields=["run", "seq"], name="one_event_per_seq")]
+        # A plain one: a foreign key of text would bring a second index, for LIKE.
+        indexes = [models.Index(fields=["call"], name="events_of_a_call")]
         triggers = [
             pgtrigger.Trigger(
                 name="chain",

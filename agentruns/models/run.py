@@ -84,6 +84,11 @@ class Run(ConcurrentTransitionMixin, Terms):
         indexes = [
             models.Index(fields=["owner", "-created_at"]),
             models.Index(fields=["lease_expires_at"]),
+            models.Index(
+                fields=["status"],
+                name="open_runs",
+                condition=models.Q(status__in=(*ACTIVE_RUN, *STOPPING_RUN, "stopped_dirty")),
+            ),
         ]
 
     def __str__(self) -> str:
