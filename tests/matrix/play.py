@@ -52,7 +52,7 @@ class Playing:
         try:
             if run is not None and self.drill.step(run):
                 self.over_at = time.monotonic()
-            if run is not None and run.has_ended:
+            if run is not None and run.has_ended and not self.cell.boundary.way.resumes:
                 self.drill.let_go(but=self.boundary)
         except PointMissed as error:
             self.has_missed = True
