@@ -182,7 +182,7 @@ class Drill:
             details: dict[str, Any] = {"epoch": run.epoch} if verb == "resume" else {}
             self._ask(verb, **details)
             return False
-        run.refresh_from_db()  # what was asked for has been done since it was read
+        run = Run.objects.get(pk=run.pk)  # what was asked for has been done since it was read
         return _is_over(run) and not self._lacks_time_for(self._missed())
 
     def close(self, *, is_given_up: bool = False) -> None:
