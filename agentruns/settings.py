@@ -46,16 +46,10 @@ DATABASE_URL = env.str("DATABASE_URL", default=_running.get("database_url", ""))
 REDIS_URL = env.str("REDIS_URL", default=_running.get("redis_url", "redis://127.0.0.1:6379"))
 DATABASES = {
     "default": {
-        **(
-            env.db_url_config(DATABASE_URL)
-            if DATABASE_URL
-            else {"ENGINE": "django.db.backends.postgresql", "NAME": "agentruns"}
-        ),
+        **(env.db_url_config(DATABASE_URL) if DATABASE_URL else {"NAME": "agentruns"}),
+        "ENGINE": "agentruns.postgresql",
         "ATOMIC_REQUESTS": False,
         "CONN_MAX_AGE": 0,
-        # The pool gives out no connection that a restart of Postgres has ended: a process may
-        # have dozens of them, and each would cost a task.
-        "CONN_HEALTH_CHECKS": True,
     }
 }
 DATABASES["default"]["OPTIONS"] = {

@@ -1,0 +1,1 @@
+"""The database backend: Django's, with a pool that notices that Postgres was restarted."""
