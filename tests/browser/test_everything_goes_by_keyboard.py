@@ -68,9 +68,11 @@ def test_a_run_is_started_and_stopped_by_keyboard(ana: User, visit: Visit) -> No
 
 def tab_to(page: Page, wanted: str, *, keys: str = "Tab", attempts: int = 40) -> None:
     """Press Tab until what has that id, or that text, has the focus, and shows it."""
+    met = []
     for _ in range(attempts):
         page.keyboard.press(keys)
+        met.append(page.evaluate(FOCUSED)[:40])
         if page.evaluate(FOCUSED) == wanted:
             assert page.evaluate("document.activeElement.matches(':focus-visible')")
             return
-    raise AssertionError(f"{attempts} × {keys} do not lead to {wanted}")
+    raise AssertionError(f"{attempts} × {keys} do not lead to {wanted}, but to {met}")
