@@ -3,6 +3,7 @@ checkpoint is kept before (R13).
 """
 
 from decimal import Decimal
+from typing import Any
 
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -54,6 +55,11 @@ class Terms(models.Model):
 
     class Meta:
         abstract = True
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The limits that are set, by name, in the order of LIMITS."""
+        return {name: value for name in LIMITS if (value := getattr(self, name)) is not None}
 
 
 LIMITS = ("token_limit", "cost_limit", "call_limit", "time_limit")

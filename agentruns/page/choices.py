@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from agentruns.models import Agent
-from agentruns.page.spending import at_limit, limit_words, limits_of
+from agentruns.page.spending import at_limit, limit_words
 from agentruns.page.words import tier_words
 from tools import registry
 from tools.policy import effective
@@ -42,7 +42,7 @@ def choices() -> list[Choice]:
 
 def _limits(agent: Agent) -> str:
     """“At most 5,000 tokens, 20 actions. Then it stops.”; "" for an agent without limits."""
-    limits = limits_of(agent)
+    limits = agent.limits
     if not limits:
         return ""
     said = _("At most %(limits)s.") % {"limits": limit_words(limits)}

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from agentruns.models import LIMITS, Run, Terms
+from agentruns.models import Run, Terms
 from agentruns.page.words import money, span
 from agentruns.protocol.budget import Usage, usage
 
@@ -51,16 +51,10 @@ class Spending:
 
 def spending_of(run: Run) -> Spending:
     """How much of each of its limits the run has used. One that has none costs no query."""
-    limits = limits_of(run)
-    if not limits:
+    if not run.limits:
         return Spending()
     used = usage(run)
-    return Spending([_line(name, limit, used) for name, limit in limits.items()])
-
-
-def limits_of(terms: Terms) -> dict[str, Any]:
-    """The limits that are set, by name."""
-    return {name: value for name in LIMITS if (value := getattr(terms, name)) is not None}
+    return Spending([_line(name, limit, used) for name, limit in run.limits.items()])
 
 
 def limit_words(limits: Mapping[str, Any]) -> str:

@@ -65,11 +65,10 @@ def usage(run: Run, now: datetime | None = None) -> Usage:
 
 def exceeded(run: Run, now: datetime | None = None) -> str:
     """The first of the run's limits that is reached, one of LIMITS; "" if none is."""
-    limits = {name: value for name in LIMITS if (value := getattr(run, name)) is not None}
-    if not limits:
+    if not run.limits:
         return ""
     used = usage(run, now)
-    return next((name for name, limit in limits.items() if used.of(name) >= limit), "")
+    return next((name for name, limit in run.limits.items() if used.of(name) >= limit), "")
 
 
 def allows(run: Run, tier: Tier, now: datetime) -> bool:

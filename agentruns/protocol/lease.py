@@ -101,7 +101,8 @@ def renew_lease(lease: Lease, fragment: Fragment) -> bool:
             return False
         save(run, lease_expires_at=_expiry(clock().now))
         Output.objects.filter(pk=lease.output_id).update(**fragment.as_fields())
-    enforce_budget(lease.run_id)
+    if run.limits:
+        enforce_budget(lease.run_id)
     return True
 
 
