@@ -214,6 +214,11 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
         return f"{self.tool} {self.id}"
 
     @property
+    def outlasts_drain(self) -> bool:
+        """Whether Stop waits for it until its own deadline, beyond the drain's (protocol §9)."""
+        return self.is_uninterruptible or self.unit != ""
+
+    @property
     def in_words(self) -> str:
         """`summary` in the reader's language, where the tool that wrote it is still the same."""
         registered = registry.get(self.tool)

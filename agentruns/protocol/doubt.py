@@ -16,7 +16,15 @@ from agentruns import pausepoints
 from agentruns.errors import BadInput, WrongState
 from agentruns.models import ToolCall
 from agentruns.protocol import items
-from agentruns.protocol.ledger import SWEEPER, clock, lock_call, person, record, save
+from agentruns.protocol.ledger import (
+    SWEEPER,
+    clock,
+    lock_call,
+    lock_call_if_free,
+    person,
+    record,
+    save,
+)
 from agentruns.protocol.outcome import doubt, fail, land
 from tools.contract import LookupResult, NotLanded, Receipt
 
@@ -78,16 +86,14 @@ def answer(call_id: str, *, by: Any, answer: str, evidence: str) -> None:
 
 
 def expire_call(call_id: str) -> bool:
-    """A call in flight without a report at its deadline is in doubt.
-
-    The drain deadline is one too, but not for what Stop waits for: a call that cannot be
-    interrupted, or a step of an atomic unit.
-    """
+    """A call in flight without a report at its deadline, or at the drain's, is in doubt."""
     with transaction.atomic(durable=True):
-        run, call = lock_call(call_id)
+        locked = lock_call_if_free(call_id)
+        if locked is None:
+            return False
+        run, call = locked
         now = clock().now
-        is_awaited = call.is_uninterruptible or call.unit != ""
-        drain_deadline = None if is_awaited else run.drain_deadline
+        drain_deadline = None if call.outlasts_drain else run.drain_deadline
         deadlines = [d for d in (call.deadline_at, drain_deadline) if d is not None]
         if call.state != "in_flight" or not deadlines or min(deadlines) > now:
             return False

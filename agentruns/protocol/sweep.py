@@ -2,8 +2,8 @@
 
 Guarantees that a run is never stuck for want of a message: each thing found here is settled by
 the same verb that the doorbell would have called, in a transaction of its own. Several sweepers
-may run at once: none waits for a row that another one holds (SKIP LOCKED), and whoever comes
-second finds nothing left to do.
+may run at once: none waits for a row that another one settles (SKIP LOCKED), and whoever comes
+second finds nothing left to do. (A stop that the sweeper asks for waits, as every stop does.)
 """
 
 from collections.abc import Callable
@@ -36,6 +36,7 @@ def sweep() -> dict[str, int]:
     """Settle what is due; returns how many of each kind were."""
     now = clock().now
     calls, runs = ToolCall.objects.all(), Run.objects.all()
+    # As ToolCall.outlasts_drain has it.
     cut_short = Q(run__drain_deadline__lte=now, is_uninterruptible=False, unit="")
     late = Q(deadline_at__lte=now) | cut_short
     due: dict[str, tuple[Callable[[str], bool], QuerySet[Run] | QuerySet[ToolCall]]] = {

@@ -152,7 +152,7 @@ def _due(facts: Facts, stop: StopRequest) -> datetime:
     own = [
         call.deadline_at
         for call in facts.calls
-        if (call.is_uninterruptible or call.unit) and call.deadline_at is not None
+        if call.outlasts_drain and call.deadline_at is not None
     ]
     driver = stop.requested_at + timedelta(seconds=settings.LEASE_TTL)
     return max(at_last, driver, *own)
