@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from agentruns import pausepoints
 from agentruns.models import ToolCall
 from agentruns.protocol.doubt import begin_lookup, record_lookup
-from agentruns.protocol.gate import Claim, comes_first, keep_draft, pass_gate, take_call
+from agentruns.protocol.gate import Claim, args_to_send, keep_draft, pass_gate, take_call
 from agentruns.protocol.items import CallItems
 from agentruns.protocol.ledger import SEND_WINDOW
 from agentruns.protocol.outcome import (
@@ -54,7 +54,7 @@ def execute_call(call_id: str, *, epoch: int) -> None:
     if not taken.has_passed:
         _prepare_and_commit(registered, ctx, claim, call)
     elif _is_in_time(claim, asked_at):
-        _commit(registered, ctx, registered.parse(call.args), None, claim, call)
+        _commit(registered, ctx, taken.args, None, claim, call)
 
 
 def _look_in(call_id: str) -> None:
@@ -64,7 +64,9 @@ def _look_in(call_id: str) -> None:
     if not pausepoints.is_on():
         return
     call = ToolCall.objects.filter(pk=call_id, state__in=READY).first()
-    if call is not None and not comes_first(call):
+    if call is None:
+        return
+    if registry.get(call.tool) is None or args_to_send(call) is not None:
         pausepoints.reach(call.run_id, f"call:{call.number}:claimed")
 
 

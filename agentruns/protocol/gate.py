@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
+from pydantic import BaseModel
 
 from agentruns import pausepoints
 from agentruns.models import Run, Terms, ToolCall
@@ -51,12 +52,14 @@ class Claim:
 @dataclass(frozen=True)
 class Taken:
     """A call that an executor has claimed. `has_passed`: what the gate said in the same
-    transaction; None if something comes before the gate is asked.
+    transaction; None if something comes before the gate is asked. `args`, once it has passed: read
+    before the gate was asked, so that nothing is left to do but to send.
     """
 
     claim: Claim
     call: ToolCall
     has_passed: bool | None
+    args: BaseModel | None = None
 
 
 @dataclass(frozen=True)
@@ -95,12 +98,13 @@ def take_call(call_id: str, *, epoch: int) -> Taken | None:
         claim = _claimed(sight, epoch)
         if claim is None:
             return None
-        if comes_first(sight.call):
+        args = args_to_send(sight.call)
+        if args is None and registry.get(sight.call.tool) is not None:
             _keep_claim(sight.call)
             return Taken(claim, sight.call, None)
         reason = _ask(sight, claim)
     _go_on_after(sight, reason)
-    return Taken(claim, sight.call, not reason)
+    return Taken(claim, sight.call, not reason, args)
 
 
 def claim_call(call_id: str, *, epoch: int) -> Claim | None:
@@ -113,18 +117,19 @@ def claim_call(call_id: str, *, epoch: int) -> Claim | None:
         return claim
 
 
-def comes_first(call: ToolCall) -> bool:
-    """Whether something comes between the claim and the gate: a draft is to be made, or it is to
-    be said that the tool does not understand its arguments any more.
+def args_to_send(call: ToolCall) -> BaseModel | None:
+    """The arguments, if nothing comes between the claim and the gate; None if a draft is to be
+    made, or it is to be said that the tool does not understand them any more, or is unknown here.
     """
     registered = registry.get(call.tool)
-    if registered is None:
-        return False
+    if registered is None or registered.has_prepare:
+        return None
     try:
-        registered.item_keys(registered.parse(call.args))
+        args = registered.parse(call.args)
+        registered.item_keys(args)
     except Exception:  # noqa: BLE001  (the executor meets it again, and records it)
-        return True
-    return registered.has_prepare
+        return None
+    return args
 
 
 def _claimed(sight: Sight, epoch: int) -> Claim | None:
