@@ -22,10 +22,10 @@ from typing import Any, Protocol, TextIO
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import DatabaseError, InterfaceError, connection
 from django.utils.translation import gettext as _
 
 from agentruns import pausepoints
+from agentruns.drill.patience import AWAY, patiently
 from agentruns.errors import AgentrunsError
 from agentruns.models import Run, ToolCall
 from agentruns.protocol.pause import pause_run, unpause_run
@@ -37,8 +37,6 @@ from compensation.saga import preview, request_undo
 from review.services import decide
 
 AT_ONCE = 64
-PATIENCE = 60.0  # seconds in which they ask again
-AWAY = (DatabaseError, InterfaceError)
 
 Data = dict[str, Any]
 
@@ -148,18 +146,12 @@ def serve(asked: TextIO, answers: TextIO) -> None:
 def _do(verb: str, run_id: str, by: str, details: Data) -> Data:
     """What came of it; with `refused`, a sentence, where that is no longer possible."""
     pausepoints.begin_task("", ())
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return VERBS[verb](run_id, User.objects.get(username=by), **details)
-        except AgentrunsError as error:
-            return {"refused": str(error)}
-        except AWAY as error:
-            if time.monotonic() > until:
-                return {"refused": repr(error)}
-            time.sleep(0.2)
-        finally:
-            connection.close()
+    try:
+        return patiently(lambda: VERBS[verb](run_id, User.objects.get(username=by), **details))
+    except AgentrunsError as error:
+        return {"refused": str(error)}
+    except AWAY as error:
+        return {"refused": repr(error)}
 
 
 def _stop(run_id: str, by: User, *, pending: str) -> Data:

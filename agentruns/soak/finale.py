@@ -8,9 +8,10 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 
+from agentruns.drill.patience import AWAY, patiently
 from agentruns.models import Run, StopRequest, ToolCall
 from agentruns.protocol.stop import request_stop
-from agentruns.soak.people import AWAY, People, patiently
+from agentruns.soak.people import People
 from agentruns.soak.player import SURE_AFTER, open_doubts
 from agentruns.states import ACTIVE_RUN, STOPPING_RUN
 from compensation.models import Compensation

@@ -39,6 +39,7 @@ PACE = {
 WORKER_KILLED = tuple(f"{name} killed" for name in ("child", *WORKERS))
 PLAY = "--play"
 UP_FOR_DOWN = 3.0  # how much longer something is left alone than it took to come back
+BEGIN_WITHIN = 120.0  # seconds
 GIVE_UP_AFTER = 900.0  # seconds that the end may take: it verifies every run
 Say = Callable[[str], None]
 
@@ -150,7 +151,8 @@ class Host:
 
     # --- Breaking ----------------------------------------------------------
     def _break_things(self, seconds: float) -> None:
-        self._playing.wait()
+        if not self._playing.wait(BEGIN_WITHIN):
+            raise SoakError("The player does not begin.")
         began = time.monotonic()
         try:
             for blow in blows(self._wish.seed):

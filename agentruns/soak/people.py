@@ -11,11 +11,10 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
-
-from django.db import DatabaseError, InterfaceError, connection
+from typing import Any
 
 from agentruns import demo
+from agentruns.drill.patience import patiently
 from agentruns.errors import AgentrunsError
 from agentruns.models import Agent, Run, StopRequest, ToolCall
 from agentruns.planner.providers import DEMO
@@ -30,13 +29,7 @@ from compensation.saga import request_undo
 from review.services import answer_doubt, decide
 from tools.world import random_script
 
-AWAY = (DatabaseError, InterfaceError)
-PATIENCE = 60.0  # seconds that somebody goes on trying
-PAUSE = 0.25
-
 NOTHING = object()  # of a verb that found nothing to do
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -60,20 +53,6 @@ class Tally:
         """Keep something that must never be."""
         with self._lock:
             self.wrong.append(what)
-
-
-def patiently(verb: Callable[[], T]) -> T:
-    """Do it, and again while the database is away; each time on a connection that works."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return verb()
-        except AWAY:
-            if time.monotonic() > until:
-                raise
-            time.sleep(PAUSE)
-        finally:
-            connection.close()
 
 
 class People:

@@ -14,10 +14,11 @@ from typing import Any
 
 from django.db import connection
 
+from agentruns.drill.patience import AWAY
 from agentruns.models import Run, ToolCall
 from agentruns.soak import plan
 from agentruns.soak.nuisances import Nuisances
-from agentruns.soak.people import AWAY, People
+from agentruns.soak.people import People
 from agentruns.soak.plan import Pause, Press, RunPlan
 from agentruns.soak.traps import Traps
 from agentruns.states import ACTIVE_RUN
