@@ -1,8 +1,8 @@
 """What a soak proves: the ledger held against the world's own record, by reading both.
 
 - leaked: an effect that should not have left. By the ledger: its call passed the gate after a stop
-  and before the run was taken up again. By the world: it is there, and its call says that it never
-  started.
+  and before the run was taken up again (I1). By the world: it is there, and its call says that it
+  never started.
 - lost: the world has an effect that no row tells of or whose row says that it had none; or a row
   says landed, and the world has nothing.
 - doubled: the world has the same effect more than once.
@@ -78,30 +78,15 @@ def ledger_of(run_id: str) -> list[str]:
 
 # --- What must not be ----------------------------------------------------------
 def _findings(tally: Tally, world_dir: Path) -> Iterator[Finding]:
-    yield from _leaks_by_ledger()
     yield from _held_against_the_world(world_dir)
     for run_id, what in [*unsettled(), *slow_to_settle(SETTLE_GRACE)]:
         yield Finding("stuck", run_id, what)
     for result in verify(Scope(world_dir=world_dir)):
+        kind = "leaked" if result.invariant.code == "I1" else "breaches"
         for breach in result.breaches:
-            yield Finding("breaches", breach.run_id, f"{result.invariant.code}: {breach.what}")
+            yield Finding(kind, breach.run_id, f"{result.invariant.code}: {breach.what}")
     for what in tally.wrong:
         yield Finding("troubles", "", what)
-
-
-def _leaks_by_ledger() -> Iterator[Finding]:
-    kinds = ("stop.requested", "run.requeued", "call.commit_allowed")
-    events = LedgerEvent.objects.filter(kind__in=kinds).order_by("run", "seq")
-    stopped = ""
-    for run_id, kind, seq, call_id in events.values_list("run", "kind", "seq", "call").iterator():
-        if kind == "stop.requested":
-            stopped = run_id
-        elif kind == "run.requeued":
-            stopped = ""
-        elif stopped == run_id:
-            yield Finding(
-                "leaked", run_id, f"call {call_id} passed the gate (seq {seq}) after Stop"
-            )
 
 
 def _held_against_the_world(world_dir: Path) -> Iterator[Finding]:
