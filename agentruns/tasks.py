@@ -11,9 +11,6 @@ from agentruns.protocol.execute import execute_call, look_up_call
 from agentruns.protocol.lease import take_lease
 from agentruns.protocol.sweep import sweep as sweep_once
 
-# A tool that ignores its own time limit: long since in doubt by then, it only blocks a process.
-EXECUTOR_LIMIT = 300  # seconds
-
 
 @shared_task(name="agentruns.tasks.think")
 def think(run_id: str, epoch: int) -> None:
@@ -26,14 +23,14 @@ def think(run_id: str, epoch: int) -> None:
         pausepoints.reach(run_id, f"think:{lease.turn}:finished")
 
 
-@shared_task(name="agentruns.tasks.act", time_limit=EXECUTOR_LIMIT)
+@shared_task(name="agentruns.tasks.act")
 def act(call_id: str, epoch: int) -> None:
     """Do one call."""
     bind_contextvars(call_id=call_id)
     execute_call(call_id, epoch=epoch)
 
 
-@shared_task(name="agentruns.tasks.look_up", time_limit=EXECUTOR_LIMIT)
+@shared_task(name="agentruns.tasks.look_up")
 def look_up(call_id: str) -> None:
     """Find out what became of one call in doubt."""
     bind_contextvars(call_id=call_id)

@@ -17,15 +17,12 @@ from agentruns.services.processes import Spec
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 MANAGE = [sys.executable, str(BASE_DIR / "manage.py")]
+CELERY = [sys.executable, "-m", "celery", "-A", "agentruns", "--quiet"]
 WORLD_PORTS = ("WORLD_HTTP_PORT", "WORLD_SMTP_PORT", "WORLD_CALDAV_PORT")
 
-# Queue, and how its worker runs tasks: many streams in one process; calls in processes of their
-# own, so that one that hangs holds up no other; a few sweeps.
-WORKERS: dict[str, list[str]] = {
-    "think": ["-P", "threads", "-c", "16"],
-    "act": ["-P", "prefork", "-c", "4"],
-    "control": ["-P", "threads", "-c", "2"],
-}
+# Queue, and how many tasks its worker has at once: many streams in one process; calls in processes
+# of their own, so that one that hangs holds up no other; a few sweeps.
+WORKERS = {"think": 16, "act": 4, "control": 2}
 
 
 def node(worker: str) -> str:
@@ -43,7 +40,6 @@ def programs(
     at_once: Mapping[str, int] | None = None,
 ) -> list[Spec]:
     """What is to run, in the order of starting. `at_once`: how many tasks, by worker."""
-    celery = [sys.executable, "-m", "celery", "-A", "agentruns"]
     commands: dict[str, list[str]] = {}
     if world:
         commands["world"] = [*MANAGE, "world"]
@@ -53,26 +49,21 @@ def programs(
         commands["web"] += ["--timeout-graceful-shutdown", "3", "--no-access-log"]
         commands["web"] += ["--log-level", "warning"]
     if workers:
-        for name, pool in WORKERS.items():
-            commands[name] = [*celery, "--quiet", "worker", "-Q", name, "-n", node(name), *pool]
-            if at_once and name in at_once:
-                commands[name] += ["-c", str(at_once[name])]
-            commands[name] += ["--loglevel", "WARNING", "--without-gossip", "--without-mingle"]
+        for name, count in (WORKERS | dict(at_once or {})).items():
+            commands[name] = _worker(name, count)
         schedule = str(data_dir / "beat" / "schedule")
-        commands["beat"] = [
-            *celery,
-            "--quiet",
-            "beat",
-            "-s",
-            schedule,
-            "--pidfile=",
-            "-l",
-            "WARNING",
-        ]
+        commands["beat"] = [*CELERY, "beat", "-s", schedule, "--pidfile=", "-l", "WARNING"]
     return [
         Spec(name=name, argv=argv, env=env, cwd=BASE_DIR, log=data_dir / "logs" / f"{name}.log")
         for name, argv in commands.items()
     ]
+
+
+def _worker(name: str, count: int) -> list[str]:
+    if name == "act":
+        return [*MANAGE, "executors", "--name", node(name), "--count", str(count)]
+    command = [*CELERY, "worker", "-Q", name, "-n", node(name), "-P", "threads", "-c", str(count)]
+    return [*command, "--loglevel", "WARNING", "--without-gossip", "--without-mingle"]
 
 
 def readiness(env: Mapping[str, str], names: list[str]) -> dict[str, Callable[[], bool]]:
@@ -98,10 +89,16 @@ def _answers(port: int, path: str) -> bool:
 
 
 def _pongs(redis_url: str, name: str) -> bool:
+    """Whether it answers; of the executors, each with its own number, whether any does."""
+    numbered = name.replace("@", "*@")
     app = Celery("readiness", broker=redis_url, set_as_current=False)
     try:
         # A connection of its own: a pooled one may be dead since the server was restarted.
         with app, app.connection_for_write() as connection:
-            return bool(app.control.ping(destination=[name], timeout=1.0, connection=connection))
+            return bool(
+                app.control.ping(
+                    pattern=numbered, matcher="glob", limit=1, timeout=1.0, connection=connection
+                )
+            )
     except (OperationalError, RedisError):
         return False

@@ -58,7 +58,12 @@ class Player:
         self.owner, _ = User.objects.get_or_create(username="bench")
         self.agent, _ = Agent.objects.get_or_create(
             slug="bench",
-            defaults={"name": "Bench", "model": "demo:none", "tools": [READ, EFFECT]},
+            defaults={
+                "name": "Bench",
+                "model": "demo:none",
+                "tools": [READ, EFFECT],
+                "is_listed": False,
+            },
         )
 
     def pick_up(self) -> Lease:
