@@ -43,13 +43,13 @@ def is_duplicate(call: ToolCall) -> bool:
     return bool(prepared.row(f"SELECT {IS_DOUBLE} FROM {of_call}", [call.pk])[0])  # noqa: S608
 
 
-def advance(run: Run) -> None:
-    """Ring for the run's next step, or suspend or complete it."""
+def advance(run: Run, calls: list[OpenCall] | None = None) -> None:
+    """Ring for the run's next step, or suspend or complete it. `calls`: the open ones, if known."""
     if run.status not in ("running", "suspended") or run.lease_holder:
         return
     if run.suspended_reason in HELD:
         return
-    calls = open_calls(run)
+    calls = open_calls(run) if calls is None else calls
     if not calls:
         _next_turn(run)
         return

@@ -20,6 +20,7 @@ from agentruns.protocol.advance import advance
 from agentruns.protocol.drain import settle
 from agentruns.protocol.gate import Claim
 from agentruns.protocol.ledger import EXECUTOR, clock, lock_call, move_call, record, save
+from agentruns.protocol.sight import Sight, look
 from agentruns.states import READY
 from tools import registry
 from tools.contract import Receipt, Tier
@@ -46,9 +47,10 @@ log = structlog.get_logger(__name__)
 def record_landed(claim: Claim, receipt: Receipt, **measured: float) -> None:
     """The effect is in the world, with its receipt. `measured`: milliseconds, for the audit."""
     with transaction.atomic(durable=True):
-        run, call = lock_call(claim.call_id)
+        seen = look(claim.call_id)
+        run, call = seen.run, seen.call
         if call.claim_token == claim.token:
-            land(run, call, receipt, actor=EXECUTOR, **measured)
+            land(run, call, receipt, actor=EXECUTOR, seen=seen, **measured)
     pausepoints.reach(run.pk, f"call:{call.number}:landed")
 
 
@@ -96,27 +98,37 @@ def record_doubt(claim: Claim, detail: str) -> None:
     pausepoints.reach(run.pk, f"call:{call.number}:doubted")
 
 
-def land(run: Run, call: ToolCall, receipt: Receipt, *, actor: str, **data: Any) -> None:
-    """Under the run's lock: landed, from wherever the call was."""
+def land(
+    run: Run,
+    call: ToolCall,
+    receipt: Receipt,
+    *,
+    actor: str,
+    seen: Sight | None = None,
+    **data: Any,
+) -> None:
+    """Under the run's lock: landed, from wherever the call was. `seen`: if all was read at once,
+    it is not read again, for the sake of the many calls that simply land.
+    """
+    now = seen.now if seen else clock().now
     receipt = items.completed(run, call, receipt, actor=actor)
     data |= items.progress(call)
     fields: dict[str, Any] = {"receipt": receipt.data, "response": receipt.response}
     # Why it was in doubt, or thought not to have happened, is said no more; the ledger keeps it.
-    fields |= {"ended_at": clock().now, "reason": "", "detail": "", "next_lookup_at": None}
+    fields |= {"ended_at": now, "reason": "", "detail": "", "next_lookup_at": None}
     if call.state in ("in_flight", "in_doubt"):
         move_call(run, call, "land", actor=actor, data=data, **fields)
     elif call.state == "failed" and call.gate_passed_at and call.tier != Tier.READ_ONLY:
         # Somebody had said that it did not happen. The receipt says that it did.
         log.error("call.contradicted", run_id=run.pk, call_id=call.pk, was=call.reason)
         data |= {"was": call.reason}
-        move_call(
-            run, call, "contradict", actor=actor, data=data, contradicted_at=clock().now, **fields
-        )
+        move_call(run, call, "contradict", actor=actor, data=data, contradicted_at=now, **fields)
     else:
         if call.state == "landed" and items.has_any(call):
             save(call, receipt=receipt.data, response=receipt.response)  # one more may be out
         record(run, "outcome.repeated", actor=actor, call=call, state=call.state)
-    go_on(run)
+    settle(run)
+    advance(run, seen.others if seen else None)
 
 
 def fail(run: Run, call: ToolCall, code: str, detail: str, *, actor: str) -> None:

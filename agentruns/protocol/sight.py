@@ -1,7 +1,8 @@
 """What the gate looks at: the run, the call, its tool's row, the grant, doubles, the time.
 
 Guarantees that all of it is read under the run's lock, after it was granted, and by the database's
-clock. One statement for what would be seven by the ORM: it is asked before every effect.
+clock. One statement for what would be seven by the ORM: it is asked before every effect, and again
+when one has landed.
 """
 
 from dataclasses import dataclass
@@ -34,6 +35,11 @@ class Sight:
     open_calls: list[OpenCall]
     tool: Tool | None
     grant: Grant | None
+
+    @property
+    def others(self) -> list[OpenCall]:
+        """The open calls but this one."""
+        return [call for call in self.open_calls if call.pk != self.call.pk]
 
 
 def look(call_id: str) -> Sight:

@@ -128,7 +128,9 @@ class Bench:
 
     @contextmanager
     def _stack(self, name: str, **parts: bool) -> Iterator[Stack]:
-        with Stack(self._folder / name, durable=True, **parts) as stack:
+        # As in production: no drill looks in at the pause points.
+        env = {"PAUSE_DIR": ""}
+        with Stack(self._folder / name, durable=True, env=env, **parts) as stack:
             yield stack
 
 

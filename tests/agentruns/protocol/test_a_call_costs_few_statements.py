@@ -17,17 +17,13 @@ def asked(call: ToolCall) -> list[str]:
 
 
 def test_a_call_is_two_transactions(steps: Steps, outside: Outside) -> None:
-    """Claim and gate: the lock, one look, one write. Outcome: the lock, the call, the time, one
-    write, and who is next.
-    """
+    """Claim and gate; outcome. Each is the lock, one look and one write."""
     _run, (call, _next) = steps.running("test.book", "test.book")
 
     statements = asked(call)
 
     assert anew(call).state == "landed"
-    gate = ["BEGIN", "SELECT", "SELECT", "WITH", "COMMIT"]
-    outcome = ["BEGIN", "SELECT", "SELECT", "SELECT", "WITH", "SELECT", "COMMIT"]
-    assert statements == [*gate, *outcome]
+    assert statements == ["BEGIN", "SELECT", "SELECT", "WITH", "COMMIT"] * 2
 
 
 def test_a_draft_costs_two_transactions_more(steps: Steps, outside: Outside) -> None:
