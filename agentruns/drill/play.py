@@ -8,12 +8,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
 from agentruns import demo, doorbell, ids
 from agentruns.celery import app
 from agentruns.drill.errors import DrillError, PointMissed
 from agentruns.drill.hands import Apart, Data, Hands, Threads
+from agentruns.drill.parent import Parent
 from agentruns.drill.points import BEFORE_START, Point
 from agentruns.drill.steering import Reached, Steering, kill_worker
 from agentruns.models import Agent, Run, StopRequest, ToolCall
@@ -42,6 +44,8 @@ class Plan:
     order of the fields here. `also_at`: what else is done there, first, with the id of the run.
     `gather_at`: whoever comes there waits for `Drill.go_on` before anything else but that is done,
     and `keep_at`, after it, for `Drill.let_go`. The run need not come to the points of `may_miss`.
+    `parent`: the scenario of the run that has started it, which goes on from its first token once
+    somebody is kept; `play` keeps them until that has failed, and the run is stopped for it.
     """
 
     scenario: str
@@ -56,6 +60,7 @@ class Plan:
     may_miss: frozenset[Point] = frozenset()
     pending: str = StopRequest.Pending.DISCARD
     verdict: str = "approved"  # or rejected, or UNANSWERED
+    parent: str = ""
     resumes: bool = False
     undoes: bool = False
     faults: tuple[Fault, ...] = ()
@@ -106,13 +111,20 @@ class Station:
     granted: set[str] = field(default_factory=set)
     is_done: bool = False
 
+    @property
+    def only_keeps(self) -> bool:
+        """Whether nothing is left to do but to keep them."""
+        return self.to_do == ["keep"]
+
 
 def play(plan: Plan) -> Played:
     """Play it to its end. Raises DrillError, with the run stopped, if it cannot be played."""
     hands = Apart() if plan.kills_hands else Threads()
     try:
         with Drill(plan, hands) as drill:
-            while not drill.step(Run.objects.get(pk=drill.run_id)):
+            while not drill.step(run := Run.objects.get(pk=drill.run_id)):
+                if not drill.awaits_parent(run):
+                    drill.let_go()
                 time.sleep(LOOK_EVERY)
             time.sleep(AFTERMATH)
             return drill.played()
@@ -130,6 +142,7 @@ class Drill:
         self.presses: list[Future[Data]] = []
         self._hands = hands
         self._steering = Steering(self.run_id)
+        self._parent = Parent() if plan.parent else None
         self._asked: list[Future[Data]] = []
         self._decided: set[str] = set()
         self._killed: list[tuple[str, int]] = []
@@ -147,7 +160,7 @@ class Drill:
         try:
             self._start()
         except BaseException:
-            self._steering.clear()
+            self.close(is_given_up=True)
             raise
         return self
 
@@ -167,6 +180,8 @@ class Drill:
         self._ring()
         for station in self.stations:
             self._serve(station)
+        if self._parent and self._is_kept():
+            self._parent.let_go()
         if run.is_active:
             self._decide()
         if run.suspended_reason == "paused":
@@ -189,8 +204,9 @@ class Drill:
         """Take all holds away; leave no run behind that still acts."""
         self._steering.clear()
         if is_given_up and Run.objects.filter(pk=self.run_id).exists():
-            owner = demo.person(OWNER, "Drill", "Owner")
-            request_stop(self.run_id, by=owner, reason="The drill was given up.")
+            request_stop(self.run_id, by=_owner(), reason="The drill was given up.")
+        if self._parent:
+            self._parent.close(by=_owner())
 
     def waits_at(self, point: Point, to: str) -> bool:
         """Whether somebody waits at the point to go on ("gather") or to be let go ("keep")."""
@@ -199,6 +215,10 @@ class Drill:
     def has_passed(self, point: Point) -> bool:
         """Whether all has been done at the point."""
         return any(each.point == point and each.is_done for each in self.stations)
+
+    def awaits_parent(self, run: Run) -> bool:
+        """Whether its parent may still fail, and the run be stopped for it."""
+        return run.is_active and self._parent is not None and self._parent.may_fail()
 
     def go_on(self) -> None:
         """Have everything else done with those who were gathered."""
@@ -235,11 +255,17 @@ class Drill:
             self._steering.lose(point)
         for fault in plan.faults:
             Faults(settings.WORLD_DIR).add(fault)
-        agent = _agent_of(plan.scenario)
-        owner = demo.person(OWNER, "Drill", "Owner")
+        agent, owner = _agent_of(plan.scenario), _owner()
         demo.person(REVIEWER, "Drill", "Reviewer", reviews=True)
+        if self._parent:
+            self._parent.start(owner=owner, agent=_agent_of(plan.parent))
         self._epoch = start_run(
-            owner=owner, agent=agent, goal=agent.example_goal, run_id=self.run_id, ring=False
+            owner=owner,
+            agent=agent,
+            goal=agent.example_goal,
+            run_id=self.run_id,
+            parent_id=self._parent.run_id if self._parent else None,
+            ring=False,
         ).epoch
         if any(point.text == BEFORE_START for point in plan.stop_at):
             self._press()
@@ -249,6 +275,10 @@ class Drill:
         if not self._is_rung and all(press.done() for press in self.presses):
             self._is_rung = True
             doorbell.ring_task("agentruns.tasks.think", self.run_id, self._epoch)
+
+    def _is_kept(self) -> bool:
+        """Whether anybody has come to a point at which the plan keeps them."""
+        return any(s.reached for s in self.stations if s.point in self.plan.keep_at)
 
     # --- At a point ------------------------------------------------------------------------------
     def _serve(self, station: Station) -> None:
@@ -362,7 +392,7 @@ class Drill:
         return True
 
     def _missed(self) -> list[Point]:
-        missed = [station.point for station in self.stations if not station.is_done]
+        missed = [each.point for each in self.stations if not (each.is_done or each.only_keeps)]
         missed += [p for p in self.plan.lose_at if self._steering.lost(p) is None]
         return [point for point in missed if point not in self.plan.may_miss]
 
@@ -414,6 +444,10 @@ def _is_over(run: Run) -> bool:
     if any(lookups):
         return False
     return run.has_ended or bool(lookups)
+
+
+def _owner() -> User:
+    return demo.person(OWNER, "Drill", "Owner")
 
 
 def _agent_of(scenario: str) -> Agent:

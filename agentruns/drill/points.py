@@ -119,7 +119,7 @@ PATTERNS: dict[str, Kind] = {
     **_swept(
         "orphans",
         gettext_lazy("the sweeper stops what a failed run has started"),
-        "a run that starts others",
+        "--parent cut-connection",
     ),
     **_swept(
         "budgets", gettext_lazy("the sweeper finds a run out of time"), "an agent with a time limit"

@@ -27,13 +27,16 @@ def report_of(plan: Plan, played: Played) -> Data:
     calls = {call.request_id: call for call in ToolCall.objects.filter(run=run)}
     asked = list(StopRequest.objects.filter(run=run).order_by("epoch"))
     stops = [stop for stop in asked if stop.won_by == StopRequest.WonBy.STOP]
-    there = _effects_of(run, calls)
+    world = effects(settings.WORLD_DIR)
+    there = [each for each in world if each.call_key in calls]
     requests = [each for each in model_requests(settings.WORLD_DIR) if each.run == run.pk]
     groups = inventory(run)
-    breaches = [*_breaches(run), *_orphans(run)]
+    family = [run, run.parent] if run.parent else [run]
+    breaches = [*_breaches(family), *_orphans(run, world)]
     return {
         "run_id": run.pk,
         "scenario": plan.scenario,
+        "parent": _parent(plan, run.parent) if run.parent else None,
         "stop_at": " ".join(point.text for point in plan.stop_at) or NEVER,
         "status": run.status,
         "is_settled": played.is_settled,
@@ -46,7 +49,7 @@ def report_of(plan: Plan, played: Played) -> Data:
         "groups": {name: groups[name] for name in GROUPS},
         "world": _world(there, calls),
         "tokens": _tokens(run, requests, stops[0] if stops else None),
-        "leaked": leaks_of(run, there),
+        "leaked": [leak for each in family for leak in leaks_of(each, world)],
         "breaches": breaches,
         "agreement": not breaches,
     }
@@ -69,13 +72,13 @@ def has_passed(report: Data) -> bool:
     return report["agreement"] and not report["leaked"] and report["is_settled"]
 
 
-def _effects_of(run: Run, calls: dict[str, ToolCall]) -> list[Effect]:
-    return [each for each in effects(settings.WORLD_DIR) if each.call_key in calls]
+def _parent(plan: Plan, parent: Run) -> Data:
+    return {"run_id": parent.pk, "scenario": plan.parent, "status": parent.status}
 
 
-def _breaches(run: Run) -> list[Data]:
-    """Every invariant that this run breaks, its effects in the world included."""
-    scope = Scope(world_dir=settings.WORLD_DIR, run_ids=(run.pk,))
+def _breaches(runs: list[Run]) -> list[Data]:
+    """Every invariant that these runs break, their effects in the world included."""
+    scope = Scope(world_dir=settings.WORLD_DIR, run_ids=tuple(run.pk for run in runs))
     return [
         {"invariant": result.invariant.code, "what": breach.what}
         for result in verify(scope)
@@ -83,9 +86,9 @@ def _breaches(run: Run) -> list[Data]:
     ]
 
 
-def _orphans(run: Run) -> Iterator[Data]:
+def _orphans(run: Run, world: list[Effect]) -> Iterator[Data]:
     """Effects since the run began that are on no record at all: they may be this run's."""
-    since = [each for each in effects(settings.WORLD_DIR) if each.at >= run.created_at]
+    since = [each for each in world if each.at >= run.created_at]
     keys = [each.call_key for each in since]
     known = set(ToolCall.objects.filter(request_id__in=keys).values_list("request_id", flat=True))
     for each in since:

@@ -54,6 +54,9 @@ def _stop(report: Data) -> Iterator[str]:
             "late": tokens["after_stop_250ms"],
         }
     yield _("Tokens  %(generated)d generated, %(shown)d shown as text") % tokens
+    if parent := report["parent"]:
+        label = RUN.states[parent["status"]].label
+        yield _("Parent  “%(scenario)s”, %(run_id)s: %(label)s") % parent | {"label": label}
     for killed in report["killed"]:
         yield _("Killed  process %(pid)s at %(at)s") % killed
     for twice in report["twice"]:

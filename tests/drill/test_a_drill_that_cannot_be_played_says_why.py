@@ -18,6 +18,7 @@ NEVER_REACHED = {
 MISTYPED = {
     "--stop-at call:x:gate": "There is no point “call:x:gate”. Points: never, before-start",
     "--scenario outbox": "There is no scenario “outbox”; known: ",
+    "--parent outbox": "There is no scenario “outbox”; known: ",
     "--kill-at never": "nobody comes to “never”",
     "--fault mail=drop": "“mail=drop” is no fault. TOOL is one of email.send, ",
     "--fault email.send=explode": "KIND is one of refuse, busy, slow, hang, drop, error",

@@ -12,6 +12,7 @@ from django.core.management.base import CommandParser
 
 from agentruns.drill.errors import DrillError
 from agentruns.drill.faults import FAULTS, SERVICES
+from agentruns.drill.parent import FIRST_TOKEN
 from agentruns.drill.play import UNANSWERED, Plan, play
 from agentruns.drill.points import Point, listing, point
 from agentruns.drill.report import has_passed, report_of
@@ -36,6 +37,13 @@ class Command(ServicesCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--scenario", type=_scenario, default="inbox", help="default: inbox")
+        parser.add_argument(
+            "--parent",
+            type=_scenario,
+            metavar="SCENARIO",
+            help="play it as the child of such a run (as cut-connection, which fails), and keep it "
+            "at its first token until the sweeper has stopped it for that",
+        )
         for option, (read, meaning) in AT_POINTS.items():
             parser.add_argument(
                 option, type=read, action="append", default=[], metavar="POINT", help=meaning
@@ -76,6 +84,8 @@ class Command(ServicesCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         plan = Plan(
             scenario=options["scenario"],
+            parent=options["parent"] or "",
+            keep_at=(FIRST_TOKEN,) if options["parent"] else (),
             pause_at=tuple(options["pause_at"]),
             stop_at=tuple(options["stop_at"]),
             twice_at=tuple(options["twice_at"]),
