@@ -7,6 +7,7 @@ SERVICES: dict[str, Service] = {
     "calendar.create_event": "caldav",
     "git.open_draft": "git",
     "chat.post_message": "chat",
+    "chat.announce": "chat",
     "tickets.create": "tickets",
 }
 # Each with some service; `dataclasses.replace` puts in the right one. No tool waits longer than

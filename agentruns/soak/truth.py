@@ -92,9 +92,9 @@ def _findings(tally: Tally, world_dir: Path) -> Iterator[Finding]:
 def _held_against_the_world(world_dir: Path) -> Iterator[Finding]:
     # The rows are read first: what lands meanwhile is in the world before it is on record.
     rows = {call.request_id: call for call in ToolCall.objects.exclude(tier=Tier.READ_ONLY)}
-    there = Counter(effect.request_id for effect in effects(world_dir))
-    for key, times in there.items():
-        call = rows.get(key)
+    there = Counter((effect.call_key, effect.request_id) for effect in effects(world_dir))
+    for (call_key, key), times in there.items():
+        call = rows.get(call_key)
         if call is None:
             yield Finding("lost", "", f"{key} is in the world, and on no record")
             continue
@@ -105,8 +105,9 @@ def _held_against_the_world(world_dir: Path) -> Iterator[Finding]:
         elif CALL.states[call.state].group == "never_started":
             what = f"call {call.pk} is in the world, and {call.state}"
             yield Finding("leaked", call.run_id, what)
-    for key, call in rows.items():
-        if call.state == "landed" and call.tool in RECORDED and key not in there:
+    acted = {call_key for call_key, _key in there}
+    for call_key, call in rows.items():
+        if call.state == "landed" and call.tool in RECORDED and call_key not in acted:
             yield Finding("lost", call.run_id, f"call {call.pk} is landed; the world has nothing")
 
 

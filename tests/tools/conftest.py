@@ -34,8 +34,8 @@ class RunningWorld:
         return f"http://127.0.0.1:{self.http_port}"
 
     def effects(self, ctx: Context) -> list[Effect]:
-        """What the world recorded under this call's key."""
-        return [item for item in effects(self.folder) if item.request_id == ctx.request_id]
+        """What the world recorded of this call, its items too."""
+        return [each for each in effects(self.folder) if each.call_key == ctx.request_id]
 
     def fault(self, service: str, mode: str, *, seconds: float = 1.0, times: int = 1) -> None:
         body = {"service": service, "mode": mode, "seconds": seconds, "times": times}

@@ -6,13 +6,15 @@ import httpx2
 from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from pydantic import BaseModel, StringConstraints
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
 from tools.builtin import http
+from tools.builtin.words import listed, shortened
 from tools.contract import (
     CannotUndo,
     Changed,
     Context,
+    Data,
     Draft,
     LookupResult,
     NotLanded,
@@ -25,12 +27,34 @@ from tools.contract import (
 from tools.errors import NoEffect
 from tools.registry import tool
 
+MOST_CHANNELS = 20
+
+
+def _each_once(channels: list[str]) -> list[str]:
+    if twice := [each for each in dict.fromkeys(channels) if channels.count(each) > 1]:
+        raise ValueError(f"each channel once: {', '.join(twice)} is there twice")
+    return channels
+
+
+Channel = Annotated[str, StringConstraints(pattern=r"^#[a-z0-9][a-z0-9_-]{0,78}$")]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+Channels = Annotated[
+    list[Channel], Field(min_length=1, max_length=MOST_CHANNELS), AfterValidator(_each_once)
+]
+
 
 class PostMessage(BaseModel):
     """Write a message into a channel of the team's chat."""
 
-    channel: Annotated[str, StringConstraints(pattern=r"^#[a-z0-9][a-z0-9_-]{0,78}$")]
-    text: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+    channel: Channel
+    text: Text
+
+
+class Announce(BaseModel):
+    """Write the same message into several channels of the team's chat, one after the other."""
+
+    channels: Channels
+    text: Text
 
 
 @tool("chat.post_message", tier=Tier.COMPENSABLE, args=PostMessage)
@@ -42,79 +66,146 @@ class ChatPostMessage:
     undo_note = gettext_lazy("Deletes the message. People may have read it.")
 
     def describe(self, args: PostMessage) -> str:
-        text = " ".join(args.text.split())
-        shown = text if len(text) <= 60 else text[:59].rstrip() + "…"
-        return _("Message to %(channel)s: “%(text)s”") % {"channel": args.channel, "text": shown}
+        return _described(args.channel, args.text)
 
     def commit(self, ctx: Context, args: PostMessage, draft: Draft | None) -> Receipt:
-        """Post it. The chat refuses with status 200 and `ok: false`, as Slack does."""
-        answer = http.send(
-            ctx,
-            "POST",
-            f"{settings.CHAT_URL}/chat.postMessage",
-            json={
-                "channel": args.channel,
-                "text": args.text,
-                "client_msg_id": ctx.request_id,
-            },
-        ).json()
-        if not answer["ok"]:
-            raise NoEffect(
-                str(answer.get("error", "refused")),
-                _("The chat refused the message: %(reason)s") % {"reason": answer.get("error")},
-            )
-        return _receipt(answer["message"])
+        return _receipt(_post(ctx, ctx.request_id, args.channel, args.text))
 
     def lookup(self, ctx: Context) -> LookupResult:
         """Ask for the message that carries our id."""
         try:
-            message = _find(ctx)
+            message = _find(ctx, ctx.request_id)
         except (httpx2.HTTPError, ValueError, KeyError) as error:
             return Unknown(http.why(error))
         return _receipt(message) if message else NotLanded()
 
     def compensate(self, ctx: Context, receipt: Receipt) -> UndoResult:
         """Delete the message, unless its text was changed since."""
-        channel, ts = receipt.data.get("channel"), receipt.data.get("ts")
-        if not channel or not ts:
-            return CannotUndo(_("The receipt does not say which message it was."))
-        message = _find(ctx)
-        if message and message["text"] != receipt.data["text"]:
-            return Changed(
-                _("The message was changed since: it now says “%(text)s”.")
-                % {"text": message["text"]}
-            )
-        answer = http.request(
-            ctx, "POST", f"{settings.CHAT_URL}/chat.delete", json={"channel": channel, "ts": ts}
-        )
-        answer.raise_for_status()
-        result = answer.json()
-        if not result["ok"] and result.get("error") != "message_not_found":
-            return CannotUndo(
-                _("The chat refused to delete it: %(reason)s") % {"reason": result.get("error")}
-            )
-        return UndoReceipt(
-            {"channel": channel, "ts": ts},
-            _("The message was deleted. People may have read it.")
-            if result["ok"]
-            else _("The message was already gone. People may have read it."),
-        )
+        return _delete(ctx, ctx.request_id, receipt.data)
 
 
-def _find(ctx: Context) -> dict[str, Any] | None:
-    answer = http.request(
+@tool("chat.announce", tier=Tier.COMPENSABLE, args=Announce)
+class ChatAnnounce:
+    """A message in each channel is an item, called by the channel's name."""
+
+    title = gettext_lazy("Announce in several channels")
+    explains = gettext_lazy(
+        "Writes the same message into several chat channels, one after the other. "
+        "The messages can be deleted, but people may have read them."
+    )
+    undo_note = gettext_lazy("Deletes the messages. People may have read them.")
+
+    def describe(self, args: Announce) -> str:
+        return _described(listed(args.channels), args.text)
+
+    def item_keys(self, args: Announce) -> list[str]:
+        return args.channels
+
+    def commit(self, ctx: Context, args: Announce, draft: Draft | None) -> Receipt:
+        """Post it in one channel after the other, where it has not been posted yet."""
+        done = ctx.items.done()
+        for number, channel in enumerate(args.channels, start=1):
+            if channel not in done:
+                done[channel] = _item(_post(ctx, ctx.item_id(number), channel, args.text))
+                ctx.checkpoint(channel, done[channel])
+        return Receipt({"items": done}, f"The message was posted to {', '.join(args.channels)}.")
+
+    def lookup(self, ctx: Context) -> LookupResult:
+        """Those on record, and those after them that the chat has: they come one by one."""
+        there = ctx.items.done()
+        try:
+            for number in range(len(there) + 1, MOST_CHANNELS + 1):
+                message = _find(ctx, ctx.item_id(number))
+                if message is None:
+                    break
+                there[message["channel"]] = _item(message)
+        except (httpx2.HTTPError, ValueError, KeyError) as error:
+            return Unknown(http.why(error))
+        return Receipt({"items": there}) if there else NotLanded()
+
+    def compensate(self, ctx: Context, receipt: Receipt) -> UndoResult:
+        """Delete each message, unless its text was changed since; say which ones are left."""
+        items: dict[str, Data] = receipt.data.get("items") or {}
+        if not items:
+            return CannotUndo(_("The receipt does not say which messages they were."))
+        results = {name: _delete(ctx, kept.get("id", ""), kept) for name, kept in items.items()}
+        changed = [f"{name}: {r.what}" for name, r in results.items() if isinstance(r, Changed)]
+        refused = [f"{name}: {r.why}" for name, r in results.items() if isinstance(r, CannotUndo)]
+        gone = {name: r.data for name, r in results.items() if isinstance(r, UndoReceipt)}
+        if not changed and not refused:
+            return UndoReceipt(
+                {"items": gone}, _("The messages are deleted. People may have read them.")
+            )
+        others = [_("Deleted: %(channels)s.") % {"channels": ", ".join(gone)}] if gone else []
+        said = " ".join([*refused, *changed, *others])
+        return CannotUndo(said) if refused else Changed(said)
+
+
+def _described(where: str, text: str) -> str:
+    return _("Message to %(channel)s: “%(text)s”") % {"channel": where, "text": shortened(text)}
+
+
+def _post(ctx: Context, key: str, channel: str, text: str) -> Data:
+    """Post it; the chat refuses with status 200 and `ok: false`, as Slack does."""
+    answer = http.send(
         ctx,
-        "GET",
-        f"{settings.CHAT_URL}/conversations.history",
-        params={"client_msg_id": ctx.request_id},
+        "POST",
+        f"{settings.CHAT_URL}/chat.postMessage",
+        json={"channel": channel, "text": text, "client_msg_id": key},
+    ).json()
+    if not answer["ok"]:
+        raise NoEffect(
+            str(answer.get("error", "refused")),
+            _("The chat refused the message: %(reason)s") % {"reason": answer.get("error")},
+        )
+    message: Data = answer["message"]
+    return message
+
+
+def _find(ctx: Context, key: str) -> dict[str, Any] | None:
+    answer = http.request(
+        ctx, "GET", f"{settings.CHAT_URL}/conversations.history", params={"client_msg_id": key}
     )
     answer.raise_for_status()
     messages = answer.json()["messages"]
     return messages[0] if messages else None
 
 
-def _receipt(message: dict[str, Any]) -> Receipt:
-    return Receipt(
-        {"channel": message["channel"], "ts": message["ts"], "text": message["text"]},
-        f"The message was posted to {message['channel']}.",
+def _delete(ctx: Context, key: str, kept: Data) -> UndoResult:
+    """Delete the message that was posted with `key` and left the receipt `kept`."""
+    channel, ts = kept.get("channel"), kept.get("ts")
+    if not channel or not ts:
+        return CannotUndo(_("The receipt does not say which message it was."))
+    message = _find(ctx, key)
+    if message and message["text"] != kept["text"]:
+        return Changed(
+            _("The message was changed since: it now says “%(text)s”.") % {"text": message["text"]}
+        )
+    answer = http.request(
+        ctx, "POST", f"{settings.CHAT_URL}/chat.delete", json={"channel": channel, "ts": ts}
     )
+    answer.raise_for_status()
+    result = answer.json()
+    if not result["ok"] and result.get("error") != "message_not_found":
+        return CannotUndo(
+            _("The chat refused to delete it: %(reason)s") % {"reason": result.get("error")}
+        )
+    return UndoReceipt(
+        {"channel": channel, "ts": ts},
+        _("The message was deleted. People may have read it.")
+        if result["ok"]
+        else _("The message was already gone. People may have read it."),
+    )
+
+
+def _kept(message: Data) -> Data:
+    return {"channel": message["channel"], "ts": message["ts"], "text": message["text"]}
+
+
+def _item(message: Data) -> Data:
+    """An item's receipt says under which id it was posted: a ledger keeps no order of keys."""
+    return {"id": message["client_msg_id"]} | _kept(message)
+
+
+def _receipt(message: Data) -> Receipt:
+    return Receipt(_kept(message), f"The message was posted to {message['channel']}.")

@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
 from tools.builtin.fields import Address, Line, Text
+from tools.builtin.words import listed
 from tools.contract import Context, Data, Draft, Receipt, Tier
 from tools.errors import NoEffect
 from tools.registry import tool
@@ -115,11 +116,8 @@ class EmailSend:
     undo_note = gettext_lazy("The mail has left. You can send a correction.")
 
     def describe(self, args: SendEmail) -> str:
-        shown = ", ".join(args.to[:3])
-        more = len(args.to) - 3
-        if more > 0:
-            shown += ngettext(" and %(count)s more", " and %(count)s more", more) % {"count": more}
-        return _("Mail “%(subject)s” to %(people)s") % {"subject": args.subject, "people": shown}
+        words = {"subject": args.subject, "people": listed(args.to)}
+        return _("Mail “%(subject)s” to %(people)s") % words
 
     def prepare(self, ctx: Context, args: SendEmail) -> Draft:
         """Compose the mail, so that nothing but sending is left for `commit`."""

@@ -16,6 +16,7 @@ _NAMES = {
     "calendar_create_event": "Meeting",
     "git_open_draft": "Draft",
     "chat_post_message": "Message to",
+    "chat_announce": "Announcement",
     "tickets_create": "Ticket",
 }
 

@@ -22,6 +22,7 @@ RECORDED = (
     "calendar.create_event",
     "git.open_draft",
     "chat.post_message",
+    "chat.announce",
     "tickets.create",
 )
 
@@ -86,7 +87,8 @@ def effects_of(part: Part) -> Iterator[Effect]:
         yield thing.as_effect("calendar.create_event", "title", "start")
     yield from _drafts(part)
     for thing in _things(part, journal.CHAT, "posted", "client_msg_id", "ts", "deleted"):
-        yield thing.as_effect("chat.post_message", "channel", "text")
+        tool = "chat.announce" if "/" in thing.request_id else "chat.post_message"
+        yield thing.as_effect(tool, "channel", "text")
     for thing in _things(part, journal.TICKETS, "opened", "key", "id", "closed"):
         yield thing.as_effect("tickets.create", "id", "title")
 

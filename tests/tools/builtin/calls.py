@@ -11,6 +11,7 @@ from tools.registry import RegisteredTool
 
 EFFECTS = (
     "calendar.create_event",
+    "chat.announce",
     "chat.post_message",
     "email.send",
     "git.open_draft",
@@ -19,6 +20,7 @@ EFFECTS = (
 WITH_LOOKUP = tuple(name for name in EFFECTS if name != "email.send")
 SERVICES = {
     "calendar.create_event": "caldav",
+    "chat.announce": "chat",
     "chat.post_message": "chat",
     "email.send": "smtp",
     "git.open_draft": "git",
@@ -35,6 +37,7 @@ def arguments(name: str, **changes: Any) -> BaseModel:
             "end": "2031-03-04T11:00:00+01:00",
             "attendees": ["ana@team.example", "bo@team.example"],
         },
+        "chat.announce": {"channels": ["#team"], "text": "The review is on Tuesday."},
         "chat.post_message": {"channel": "#team", "text": "The review is on Tuesday."},
         "email.send": {
             "to": ["ana@team.example", "bo@team.example"],

@@ -14,6 +14,7 @@ from tools import registry
         ),
         ("calendar.create_event", "Meeting “Q3 review”, Tue 4 Mar, 10:00, 2 people"),
         ("chat.post_message", "Message to #team: “The review is on Tuesday.”"),
+        ("chat.announce", "Message to #team: “The review is on Tuesday.”"),
         ("tickets.create", "Ticket “Printer”"),
     ],
 )

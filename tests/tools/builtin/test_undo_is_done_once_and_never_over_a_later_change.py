@@ -63,7 +63,8 @@ def _move_the_meeting(world: RunningWorld, ctx: Context, receipt: Receipt, tmp: 
 
 
 def _edit_the_message(world: RunningWorld, ctx: Context, receipt: Receipt, tmp: Path) -> None:
-    body = {"channel": receipt.data["channel"], "ts": receipt.data["ts"], "text": "Wednesday!"}
+    kept = receipt.data.get("items", {}).get("#team", receipt.data)
+    body = {"channel": kept["channel"], "ts": kept["ts"], "text": "Wednesday!"}
     assert httpx2.post(f"{world.http}/chat/chat.update", json=body).json()["ok"]
 
 
@@ -82,6 +83,7 @@ def _add_to_the_branch(world: RunningWorld, ctx: Context, receipt: Receipt, tmp:
 
 CHANGES = {
     "calendar.create_event": _move_the_meeting,
+    "chat.announce": _edit_the_message,
     "chat.post_message": _edit_the_message,
     "tickets.create": _work_on_the_ticket,
     "git.open_draft": _add_to_the_branch,

@@ -1,0 +1,23 @@
+"""How tools put what they were given into one plain line."""
+
+from collections.abc import Sequence
+
+from django.utils.translation import ngettext
+
+NAMED = 3
+LONGEST = 60  # characters
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    shown = ", ".join(names[:NAMED])
+    more = len(names) - NAMED
+    if more > 0:
+        shown += ngettext(" and %(count)s more", " and %(count)s more", more) % {"count": more}
+    return shown
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text, in one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1].rstrip() + "…"
