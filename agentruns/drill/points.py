@@ -52,7 +52,7 @@ PATTERNS: dict[str, Kind] = {
     ),
     "call:N:gate": Kind(gettext_lazy("call N is past the gate, and not yet sent")),
     "call:N:item:K": Kind(
-        gettext_lazy("item K of call N is on record"), leads="a tool with many items"
+        gettext_lazy("item K of call N is on record"), leads="--scenario announce"
     ),
     "call:N:sent": Kind(gettext_lazy("the world has answered call N, or not; no outcome yet")),
     "call:N:landed": Kind(gettext_lazy("the outcome of call N is on record")),
