@@ -116,6 +116,11 @@ class Boundary:
         return self.world is not World.NOT_ASKED
 
     @property
+    def is_between_items(self) -> bool:
+        """Whether its call has several items, and some of them are out."""
+        return ":item:" in self.point
+
+    @property
     def last_turn(self) -> str:
         """Where the run is kept from ending by itself before Stop is pressed; "" if it may."""
         may_end = self.way.undoes or self.point.startswith("think:2")
@@ -146,7 +151,7 @@ BOUNDARIES = (
     Boundary("call:1:claimed", Who.ACT),
     Boundary("call:1:prepared", Who.ACT),
     Boundary("call:1:gate", Who.ACT, world=World.AFTER),
-    Boundary("call:1:item:1", Who.ACT),
+    Boundary("call:1:item:1", Who.ACT, world=World.AFTER),  # for the next item
     Boundary("call:1:sent", Who.ACT, world=World.BEFORE),
     Boundary("call:1:landed", Who.ACT),
     Boundary("call:1:failed", Who.ACT, _REFUSED),

@@ -15,6 +15,9 @@ TOOLS = {
     Tier.COMPENSABLE: "chat.post_message",
     Tier.IRREVERSIBLE: "email.send",
 }
+# The same for calls with several items.
+ANNOUNCE = "announce"
+ANNOUNCING = "chat.announce"
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,12 @@ class Cell:
 
     @property
     def scenario(self) -> str:
-        return f"tier-{self.tier.replace('_', '-')}"
+        return ANNOUNCE if self.boundary.is_between_items else script_of(self.tier)
 
     @property
     def tool(self) -> RegisteredTool:
-        found = registry.get(TOOLS[self.tier])
+        name = ANNOUNCING if self.boundary.is_between_items else TOOLS[self.tier]
+        found = registry.get(name)
         assert found is not None
         return found
 
@@ -58,6 +62,11 @@ class Cell:
     def left_out(self) -> str:
         """Why the cell makes no sense; "" if it does."""
         return next((reason for reason, applies in RULES if applies(self)), "")
+
+
+def script_of(tier: Tier) -> str:
+    """The scenario of a tier."""
+    return f"tier-{tier.replace('_', '-')}"
 
 
 def cells() -> Iterator[Cell]:
@@ -83,7 +92,10 @@ def _is_read(cell: Cell) -> bool:
 
 # The first that applies is the reason.
 RULES: list[tuple[str, Callable[[Cell], bool]]] = [
-    ("no tool of the demo has several items", _at(":item:1")),
+    (
+        "several items has only the announcing tool, which is compensable",
+        _both(lambda cell: cell.tier is not cell.tool.tier, _at(":item:1")),
+    ),
     ("no script of the demo starts other runs", _at(":orphans")),
     ("a read goes out at once: it is never buffered", _both(_is_read, _at(":buffered"))),
     (

@@ -12,7 +12,7 @@ import pytest
 from agentruns.services.environment import isolated
 from agentruns.services.programs import BASE_DIR
 from tests.matrix.axes import BOUNDARIES, TIERS, Disturbance, Mode
-from tests.matrix.cells import TOOLS, cells
+from tests.matrix.cells import ANNOUNCE, ANNOUNCING, TOOLS, cells, script_of
 from tests.matrix.fast import diagonal
 from tools.world import scenarios
 
@@ -76,9 +76,10 @@ def test_a_disturbance_is_tried_at_most_boundaries() -> None:
     assert all(len(boundaries[each]) >= len(BOUNDARIES) - 3 for each in others)
 
 
-def test_each_tiers_script_makes_two_calls_of_its_tool() -> None:
-    for tier, tool in TOOLS.items():
-        scenario = scenarios.load(f"tier-{tier.replace('_', '-')}")
+def test_each_script_makes_two_calls_of_its_tool() -> None:
+    scripts = {script_of(tier): tool for tier, tool in TOOLS.items()} | {ANNOUNCE: ANNOUNCING}
+    for script, tool in scripts.items():
+        scenario = scenarios.load(script)
         steps = [step for turn in scenario.turns for step in turn]
         calls = Counter(step.tool for step in steps if isinstance(step, scenarios.Call))
         assert calls == {tool: 2}
