@@ -16,6 +16,7 @@ LABELS = {
     "body": gettext_lazy("Body"),
     "branch": gettext_lazy("Branch"),
     "channel": gettext_lazy("Channel"),
+    "channels": gettext_lazy("Channels"),
     "end": gettext_lazy("End"),
     "files": gettext_lazy("Files"),
     "found": gettext_lazy("Found"),
