@@ -75,7 +75,8 @@ class Way:
     """What leads a run to a boundary, besides running: the fields of a drill's plan.
 
     `fault`: what the world does wrong with call 1. `stalls_at`: whoever comes there stays until
-    the cell is let go. `time_limit`: seconds that the run may take.
+    the cell is let go. `time_limit`: seconds that the run may take. `parent`: the scenario of the
+    run that has started it, and fails once somebody stays.
     """
 
     stop_at: str = ""
@@ -87,6 +88,7 @@ class Way:
     resumes: bool = False
     undoes: bool = False
     time_limit: int = 0
+    parent: str = ""
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ BOUNDARIES = (
     *_swept("deadlines", Way(stalls_at="call:1:sent")),
     *_swept("approvals", Way(is_unanswered=True)),
     *_swept("stopping", Way(stop_at="call:1:sent", stalls_at="call:1:sent")),
-    *_swept("orphans", Way()),
+    *_swept("orphans", Way(stalls_at="call:1:claimed", parent="cut-connection")),
     *_swept("budgets", Way(stalls_at="call:1:claimed", time_limit=3)),
     *_swept("retries", Way(fault="busy", lose_at=("call:1:sent",))),
     *_swept("lookups", Way(fault="drop", lose_at=("call:1:sent",))),

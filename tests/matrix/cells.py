@@ -96,7 +96,6 @@ RULES: list[tuple[str, Callable[[Cell], bool]]] = [
         "several items has only the announcing tool, which is compensable",
         _both(lambda cell: cell.tier is not cell.tool.tier, _at(":item:1")),
     ),
-    ("no script of the demo starts other runs", _at(":orphans")),
     ("a read goes out at once: it is never buffered", _both(_is_read, _at(":buffered"))),
     (
         "only an irreversible call asks for approval",

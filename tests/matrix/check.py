@@ -43,14 +43,17 @@ class Ended:
 
 def check(ended: list[Ended]) -> list[Result]:
     """Look at many cells at once: the world's record is read as a whole."""
-    breaches = _breaches([each.run_id for each in ended])
+    runs = Run.objects.in_bulk([each.run_id for each in ended])
+    parents = [run.parent_id for run in runs.values() if run.parent_id]
+    breaches = _breaches([*runs, *parents])
     world = effects(settings.WORLD_DIR)
     results = []
     for each in ended:
-        run = Run.objects.filter(pk=each.run_id).first()
+        run = runs.get(each.run_id)
         wrong = [each.trouble] if each.trouble else []
         wrong += breaches[each.run_id]
         if run is not None:
+            wrong += breaches[run.parent_id or ""]
             wrong += [f"LEAKED {leak['why']}" for leak in leaks_of(run, world)]
             wrong += _of_the_end(each, run)
             wrong += _of_the_answers(each, run)
@@ -88,7 +91,7 @@ def _should_stop(cell: Cell) -> bool:
         return False
     if way.resumes:
         return cell.mode is not Mode.NO_STOP
-    return cell.is_stopped or bool(way.stop_at or way.time_limit)
+    return cell.is_stopped or bool(way.stop_at or way.time_limit or way.parent)
 
 
 def _of_the_answers(each: Ended, run: Run) -> Iterator[str]:

@@ -57,6 +57,7 @@ def plan_of(cell: Cell) -> Plan:
     is_killed = cell.disturbance is Disturbance.KILL and not cell.is_shared
     return Plan(
         scenario=cell.scenario,
+        parent=way.parent,
         also_at=points.also,
         pause_at=(point(way.pause_at),) if way.pause_at else (),
         stop_at=tuple(points.stop),
