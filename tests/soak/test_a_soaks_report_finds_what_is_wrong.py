@@ -10,6 +10,7 @@ from pytest_django.fixtures import Settings
 
 from agentruns.models import Run
 from agentruns.protocol.gate import claim_call, pass_gate
+from agentruns.protocol.items import CallItems
 from agentruns.protocol.ledger import lock_run, record
 from agentruns.protocol.outcome import record_failed, record_landed
 from agentruns.protocol.stop import request_stop
@@ -91,6 +92,19 @@ def test_a_landed_call_without_its_effect_is_lost(run: Run, owner: User, world_d
     record_landed(passed(run), Receipt({"id": "T-1"}, "Opened."))
     request_stop(run.pk, by=owner)
     assert found(world_dir)["lost"] == 1
+
+
+def test_the_items_of_a_call_are_its_effects(owner: User, world_dir: Path) -> None:
+    args = {"channels": ["#team", "#general"], "text": "We move on Friday."}
+    run = proposed(owner, ("chat.announce", args))
+    claim, chat = passed(run), Journal(world_dir / journal.CHAT)
+    for number, channel in enumerate(args["channels"], start=1):
+        key = f"{call(run).request_id}/{number}"
+        chat.append("posted", ts=f"{number}", client_msg_id=key, channel=channel, text="We move")
+        CallItems(call(run).pk, claim.token).land(channel, {"id": key})
+    record_landed(claim, Receipt({}, "Posted."))
+    request_stop(run.pk, by=owner)
+    assert found(world_dir) == {}
 
 
 def test_the_same_effect_twice_is_doubled(run: Run, owner: User, world_dir: Path) -> None:
