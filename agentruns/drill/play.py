@@ -1,7 +1,7 @@
 """Play one drill: start the run, act at its points, wait until nothing moves any more."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -225,10 +225,10 @@ class Drill:
         for station in self.stations:
             station.granted.add("gather")
 
-    def let_go(self, *, but: Point | None = None) -> None:
+    def let_go(self, *, but: Collection[Point] = ()) -> None:
         """Let go whoever is kept, now and from now on."""
         for station in self.stations:
-            if station.point != but:
+            if station.point not in but:
                 station.granted.add("keep")
 
     def played(self) -> Played:

@@ -52,8 +52,8 @@ class Playing:
         try:
             if run is not None and self.drill.step(run):
                 self.over_at = time.monotonic()
-            if run is not None and run.has_ended and not self.cell.boundary.way.resumes:
-                self.drill.let_go(but=self.boundary)
+            if run is not None and self._may_end(run):
+                self.drill.let_go(but=[self.boundary])
         except PointMissed as error:
             self.has_missed = True
             self._fail(str(error))
@@ -67,6 +67,18 @@ class Playing:
             self.drill.go_on()
         if not self.over_at and time.monotonic() - self.began > CELL_LIMIT:
             self._fail(f"I10 it was not over after {CELL_LIMIT:.0f} s")
+
+    def _may_end(self, run: Run) -> bool:
+        """Whether nobody needs to be kept any more but at the boundary."""
+        way = self.cell.boundary.way
+        return not run.is_active if way.parent else run.has_ended and not way.resumes
+
+    def let_go(self) -> None:
+        """Let it go on. A child would come to its end if the sweeper was not there in time: it
+        goes on only once it is stopped.
+        """
+        elsewhere = [at for at in self.drill.plan.keep_at if at != self.boundary]
+        self.drill.let_go(but=elsewhere if self.cell.boundary.way.parent else [])
 
     def _fail(self, trouble: str) -> None:
         self.trouble, self.over_at = trouble, time.monotonic()
@@ -131,7 +143,7 @@ class Player:
             self._step()
             for each in self._playing:
                 if each.drill.has_passed(each.boundary):
-                    each.drill.let_go()
+                    each.let_go()
             self._take_over(at_least=self._width)
         self._take_over(at_least=0)
 
@@ -144,7 +156,7 @@ class Player:
         self._until_all_wait("keep", limit=PRESS_LIMIT)
         self._disturb(cells[0])
         for each in self._playing:
-            each.drill.let_go()
+            each.let_go()
         while self._playing:
             self._step()
         self._take_over(at_least=0)
