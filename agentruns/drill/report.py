@@ -105,7 +105,7 @@ def _stop(stop: StopRequest, played: Played, requests: list[ModelRequest]) -> Da
         "epoch": stop.epoch,
         "won_by": stop.won_by,
         "requested_at": stop.requested_at.isoformat(),
-        "answer_ms": round(played.answer_ms or 0.0, 3),
+        "answer_ms": None if played.answer_ms is None else round(played.answer_ms, 3),
         "no_new_effect_ms": milliseconds(stop.requested_at, stop.no_new_effect_at),
         "generation_closed_ms": milliseconds(stop.requested_at, closed[0]) if closed else None,
         "safe_stop_ms": milliseconds(stop.requested_at, stop.settled_at),

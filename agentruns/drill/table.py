@@ -56,11 +56,12 @@ def _stop(report: Data) -> Iterator[str]:
     yield _("Tokens  %(generated)d generated, %(shown)d shown as text") % tokens
     if parent := report["parent"]:
         label = RUN.states[parent["status"]].label
-        yield _("Parent  “%(scenario)s”, %(run_id)s: %(label)s") % parent | {"label": label}
+        yield _("Parent  “%(scenario)s”, %(run_id)s: %(label)s") % (parent | {"label": label})
     for killed in report["killed"]:
         yield _("Killed  process %(pid)s at %(at)s") % killed
     for twice in report["twice"]:
-        yield _("Twice   at %(at)s, %(task)s") % twice | {"task": twice["task"] or _("by hand")}
+        task = twice["task"] or _("by hand")
+        yield _("Twice   at %(at)s, %(task)s") % {"at": twice["at"], "task": task}
     for at, bells in report["lost"].items():
         yield _("Lost    at %(at)s, %(bells)d doorbells") % {"at": at, "bells": bells}
     for sentence in report["refused"]:

@@ -16,7 +16,9 @@ from agentruns.models import Run
 from agentruns.protocol.gate import claim_call, pass_gate
 from agentruns.protocol.ledger import lock_run, record
 from agentruns.protocol.outcome import record_landed
+from agentruns.protocol.start import start_run
 from agentruns.protocol.stop import request_stop
+from agentruns.states import RUN
 from tests.acting import call, proposed, ticket
 from tools.contract import Receipt
 from tools.world import journal
@@ -128,3 +130,18 @@ def test_a_run_that_does_not_come_to_rest_has_not_passed(owner: User) -> None:
     report = drilled(proposed(owner), owner, is_settled=False)
     assert not has_passed(report)
     assert "The run did not come to rest." in list(lines_of(report))
+
+
+def test_people_are_told_of_the_parent_and_of_what_came_twice(owner: User) -> None:
+    parent = proposed(owner)
+    child = start_run(owner=owner, agent=parent.agent, goal="Help.", parent_id=parent.pk)
+    request_stop(parent.pk, by=owner)
+    twice = (("sweep:orphans", "agentruns.tasks.sweep"), ("stop:begin", ""))
+    report = report_of(Plan("inbox", parent="report"), Played(child.pk, None, True, twice=twice))
+    lines = list(lines_of(report))
+    parent.refresh_from_db()
+    label = RUN.states[parent.status].label
+    assert f"Parent  “report”, {parent.pk}: {label}" in lines
+    assert lines[3].startswith("Stop    answered in –;")  # by the sweeper: nobody waited for it
+    assert "Twice   at sweep:orphans, agentruns.tasks.sweep" in lines
+    assert "Twice   at stop:begin, by hand" in lines
