@@ -136,10 +136,9 @@ def _swept(kind: str, way: Way, **more: bool) -> tuple[Boundary, Boundary]:
     )
 
 
-_STOPPED = "call:1:claimed"
 _REFUSED, _BUSY, _CUT = Way(fault="refuse"), Way(fault="busy"), Way(fault="drop")
 _PAUSED = Way(pause_at="call:1:claimed")
-_RESUMED = Way(stop_at=_STOPPED, resumes=True)
+_RESUMED = Way(stop_at="call:1:gate", resumes=True)
 _UNDONE = Way(undoes=True)
 
 BOUNDARIES = (
