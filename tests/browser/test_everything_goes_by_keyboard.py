@@ -18,8 +18,10 @@ def test_a_run_is_started_and_stopped_by_keyboard(ana: User, visit: Visit) -> No
     tab_to(page, "New run")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="New run")).to_be_visible()
-    tab_to(page, "agent-inbox")
+    tab_to(page, page.locator("input[name=agent]").first.get_attribute("id") or "")
     page.keyboard.press("Space")
+    if page.evaluate(FOCUSED) != "agent-inbox":  # arrows go through a group of radio buttons
+        tab_to(page, "agent-inbox", keys="ArrowDown")
     expect(page.get_by_label("Inbox assistant")).to_be_checked()
     tab_to(page, "goal")
     page.keyboard.type(GOAL)

@@ -137,7 +137,7 @@ def _swept(kind: str, way: Way, **more: bool) -> tuple[Boundary, Boundary]:
 
 
 _REFUSED, _BUSY, _CUT = Way(fault="refuse"), Way(fault="busy"), Way(fault="drop")
-_PAUSED = Way(pause_at="call:1:claimed")
+_PAUSED = Way(pause_at="call:1:gate")
 _RESUMED = Way(stop_at="call:1:gate", resumes=True)
 _UNDONE = Way(undoes=True)
 
