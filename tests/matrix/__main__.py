@@ -23,7 +23,7 @@ ENV = {
     "DRAIN_DEADLINE": "4",
     "CLAIM_TTL": "12",
     "APPROVAL_TTL": "20",
-    "DB_POOL_SIZE": "72",
+    "DB_POOL_SIZE": "40",
     "LOG_LEVEL": "ERROR",
 }
 

@@ -18,7 +18,7 @@ from agentruns.celery import app
 from agentruns.drill.errors import PointMissed
 from agentruns.drill.hands import Apart
 from agentruns.drill.play import AFTERMATH, Drill
-from agentruns.drill.points import Point, point
+from agentruns.drill.points import NEVER, Point, point
 from agentruns.errors import AgentrunsError
 from agentruns.models import Run
 from agentruns.services.stack import Stack
@@ -69,9 +69,14 @@ class Playing:
             self._fail(f"I10 it was not over after {CELL_LIMIT:.0f} s")
 
     def _may_end(self, run: Run) -> bool:
-        """Whether nobody needs to be kept any more but at the boundary."""
-        way = self.cell.boundary.way
-        return not run.is_active if way.parent else run.has_ended and not way.resumes
+        """Whether nobody needs to be kept any more but at the boundary. A driver that came too
+        early to where a resumed run is to be kept has lost its lease, and is only in the way.
+        """
+        boundary = self.cell.boundary
+        if boundary.way.parent:
+            return not run.is_active
+        is_early = self.drill.waits_at(point(boundary.last_turn or NEVER), "keep")
+        return run.has_ended and (is_early or not boundary.way.resumes)
 
     def let_go(self) -> None:
         """Let it go on. A child would come to its end if the sweeper was not there in time: it

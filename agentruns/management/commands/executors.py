@@ -28,6 +28,8 @@ class Command(BaseCommand):
         app.loader.import_default_modules()
         app.finalize()
         connections.close_all()
+        # One for the call, and one that takes its place when the server has ended it.
+        connections.settings["default"]["OPTIONS"]["pool"]["max_size"] = 2
         task_prerun.connect(_set_alarm)
         task_postrun.connect(_clear_alarm)
         Forks(
