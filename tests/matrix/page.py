@@ -108,7 +108,8 @@ def _summary(counts: "Counter[str]") -> Iterator[str]:
     yield '<div class="sum">'
     for state, css in CLASSES.items():
         if counts[state] or state in (PASSED, FAILED):
-            yield f'<div class="{css}"><b>{counts[state]:,}</b>{state}</div>'
+            tone = css if counts[state] else CLASSES[LEFT_OUT]  # no failure is no alarm
+            yield f'<div class="{tone}"><b>{counts[state]:,}</b>{state}</div>'
     yield "</div>"
 
 
