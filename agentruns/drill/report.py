@@ -140,13 +140,18 @@ def _world(there: list[Effect], calls: dict[str, ToolCall]) -> Data:
 
 
 def _tokens(run: Run, requests: list[ModelRequest], stop: StopRequest | None) -> Data:
-    """`shown`: of prose, as the ledger kept it. The rest counts what the provider generated."""
+    """`shown`: of prose, as the ledger kept it. The rest counts what the provider generated; after
+    the stop, what it was not asked for by the run as it was taken up again.
+    """
     texts = Output.objects.filter(run=run).values_list("text", flat=True)
+    resumed = LedgerEvent.objects.filter(run=run, kind="run.requeued").order_by("seq")
+    until = resumed.values_list("at", flat=True).first()
+    before = [each for each in requests if until is None or each.started_at < until]
     return {
         "shown": sum(len(text.split()) for text in texts),
         "generated": sum(len(each.token_times) for each in requests),
-        "after_stop": _after(requests, stop.requested_at) if stop else 0,
-        "after_stop_250ms": _after(requests, stop.requested_at + LATE) if stop else 0,
+        "after_stop": _after(before, stop.requested_at) if stop else 0,
+        "after_stop_250ms": _after(before, stop.requested_at + LATE) if stop else 0,
     }
 
 

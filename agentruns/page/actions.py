@@ -23,6 +23,7 @@ from agentruns.page.words import (
     sentence,
     span,
     tier_words,
+    undone_words,
 )
 from agentruns.protocol.advance import HELD
 from agentruns.protocol.outcome import ATTEMPT_LIMIT
@@ -113,7 +114,7 @@ def action_of(call: ToolCall, context: Context) -> Action:
     return Action(
         call=call,
         pill=call_pill(call, is_held=context.run.suspended_reason in HELD),
-        tier=tier_words(call.tier),
+        tier=undone_words(call) or tier_words(call.tier),
         notes=_notes(call, context),
         args=fields_of(call.args, registered.args.model_fields if registered else ()),
         receipt=_receipt(call),

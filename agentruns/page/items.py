@@ -43,7 +43,17 @@ def items_of(call: ToolCall, landed: Sequence[CallItem]) -> list[Item]:
 
 def count_items(items: Sequence[Item]) -> str:
     """“17 of 40 done”."""
-    if not items:
+    return _counted(sum(item.at is not None for item in items), len(items)) if items else ""
+
+
+def in_part(call: ToolCall) -> str:
+    """“17 of 40 done”, of a call that ended with some of its effects; "" for every other."""
+    receipt = call.receipt or {}
+    done, of = receipt.get("items"), receipt.get("of")
+    if call.state != "landed" or not isinstance(done, dict) or not isinstance(of, int):
         return ""
-    words = {"n": sum(item.at is not None for item in items), "all": len(items)}
-    return _("%(n)d of %(all)d done") % words
+    return _counted(len(done), of) if len(done) < of else ""
+
+
+def _counted(done: int, of: int) -> str:
+    return _("%(n)d of %(all)d done") % {"n": done, "all": of}

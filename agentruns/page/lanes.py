@@ -10,7 +10,7 @@ from agentruns import timeline
 from agentruns.models import Output, Run, StopRequest, ToolCall
 from agentruns.page.moments import crossing
 from agentruns.page.stops import PastStop
-from agentruns.page.words import call_pill, clock
+from agentruns.page.words import call_pill, clock, undone_words
 from agentruns.states import CALL
 from agentruns.timeline import NARROW, WIDE, Lane, Mark, Stretch, Timeline
 
@@ -78,8 +78,8 @@ def _lane(
 def _note(call: ToolCall, stops: Sequence[StopRequest]) -> str:
     across = crossing(call, stops)
     group = CALL.states[call.state].group
-    if call.undo_state and call.undone_at:
-        return _("undone %(time)s") % {"time": clock(call.undone_at)}
+    if call.undo_state:
+        return undone_words(call)
     if group == "done":
         return across
     if group == "in_doubt":

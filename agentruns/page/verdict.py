@@ -12,7 +12,8 @@ from django.db.models import Sum
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agentruns.models import LedgerEvent, Output, Run, StopRequest
+from agentruns.models import LedgerEvent, Output, Run, StopRequest, ToolCall
+from agentruns.page.items import in_part
 from agentruns.page.moments import crossing, stop_moment
 from agentruns.page.stops import closing, has_words
 from agentruns.page.words import (
@@ -201,9 +202,15 @@ def _requested(stop: StopRequest) -> str:
         "admin": _("Stop requested by %(name)s, as admin"),
         "api": _("Stop requested by %(name)s, through the API"),
         "budget": _("Stop requested: the budget was used up"),
-        "dependency": _("Stop requested, because the run above was stopped"),
+        "dependency": _because_of_parent(stop.run.parent),
     }.get(stop.signal, _("Stop requested by %(name)s")) % {"name": name}
     return f"{said}: “{stop.reason}”" if has_words(stop) else said
+
+
+def _because_of_parent(parent: Run | None) -> str:
+    if parent is not None and parent.status == "failed":
+        return _("Stop requested, because the run that started this one had failed")
+    return _("Stop requested, because the run that started this one was stopped")
 
 
 def _generation(run: Run, outputs: list[Output], stop: StopRequest) -> Phase:
@@ -300,16 +307,19 @@ def _total(groups: Groups) -> str:
     return ngettext("%(n)d action in all", "%(n)d actions in all", total) % {"n": total}
 
 
+def _called_back(call: ToolCall, stop: StopRequest) -> str:
+    if part := in_part(call):
+        words = {"what": call.in_words, "part": part}
+        return _("It came in the middle of “%(what)s”: %(part)s. That stays.") % words
+    words = {"what": call.in_words, "crossing": crossing(call, [stop])}
+    return _("It did not call back “%(what)s”: %(crossing)s.") % words
+
+
 def not_done_by_stop(groups: Groups, stop: StopRequest) -> list[str]:
     """What Stop did not do, said before anybody has to find out."""
     effects = [call for call in groups["done"] if call.tier != Tier.READ_ONLY]
     standing = [call for call in effects if not call.undo_state]
-    said = [
-        _("It did not call back “%(what)s”: %(crossing)s.")
-        % {"what": call.in_words, "crossing": crossing(call, [stop])}
-        for call in effects
-        if crossing(call, [stop])
-    ]
+    said = [_called_back(call, stop) for call in effects if crossing(call, [stop])]
     if any(undo_of(call) == "possible" for call in standing):
         said.append(_("It did not take back what was done. That stays until you undo it below."))
     if any(undo_of(call) == "impossible" for call in standing):

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from agentruns.models import Run, ToolCall
+from agentruns.page.items import in_part
 from agentruns.states import CALL, READY, RUN, State
 from tools.contract import Tier
 from tools.models import TIER_LABELS
@@ -175,6 +176,11 @@ def run_pill(run: Run, *, in_doubt: int = 0) -> Pill:
     return _pill(state, label)
 
 
+def undone_words(call: ToolCall) -> str:
+    """“undone 14:03:12”; "" for what stands."""
+    return _("undone %(time)s") % {"time": clock(call.undone_at)} if call.undo_state else ""
+
+
 def call_pill(call: ToolCall, *, is_held: bool = False) -> Pill:
     """The call's badge, in a word of its own for each way that it can end. `is_held`: its run
     does nothing for now.
@@ -189,6 +195,8 @@ def call_pill(call: ToolCall, *, is_held: bool = False) -> Pill:
         label = _("on hold")
     elif call.state in READY and call.next_attempt_at:
         label = _("tries again")
+    if part := in_part(call):
+        return Pill(f"{part} · {clock(call.ended_at)}", state.tone, "◐")
     if call.state == "landed":
         label = _("done %(time)s") % {"time": clock(call.ended_at)}
     return _pill(state, sentence(label))

@@ -31,13 +31,15 @@ from tools.policy import Policy, effective
 TOLD = {
     "run.requeued": (
         "You were stopped here, and are now asked to go on. What is called “not executed” above "
-        "was not done; what was done stands, so do not repeat it."
+        "was not done; what was done stands, unless it says “undone”, so do not repeat it."
     ),
     "run.degraded": (
         "The budget of this run is used up. You may only read from now on. Finish: say what was "
         "done and what was not."
     ),
 }
+
+UNDONE = " But it has been undone since, by a person."
 
 _ODD = re.compile("[^a-zA-Z0-9_-]")
 
@@ -121,7 +123,7 @@ def history(
 def result_words(call: ToolCall) -> str:
     """What the model is told of a call's fate."""
     if call.state == "landed":
-        return call.response or "Done."
+        return f"{call.response or 'Done.'}{UNDONE if call.undo_state else ''}"
     words = WORDS.get(call.reason) or WORDS.get(call.state, "Not executed.")
     words = words.format(reason=call.reason)
     return f"{words} {call.detail}".strip()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from django.core.management import CommandError, call_command
 
 KEPT = """
 import os, pathlib, signal, sys
@@ -106,6 +107,12 @@ def test_the_end_waits_for_the_work_that_is_being_done(
     assert parent.wait(10) == 0
     assert parent.stdout
     assert sorted(parent.stdout.read().splitlines()) == ["all have ended", "done", "done"]
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "1000000", "many"])
+def test_a_count_that_makes_no_sense_is_refused(count: str) -> None:
+    with pytest.raises(CommandError, match="--count"):
+        call_command("executors", f"--count={count}")
 
 
 def is_alive(pid: int) -> bool:

@@ -37,7 +37,7 @@ def _each_once(channels: list[str]) -> list[str]:
 
 
 Channel = Annotated[str, StringConstraints(pattern=r"^#[a-z0-9][a-z0-9_-]{0,78}$")]
-Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+Text = Annotated[str, StringConstraints(pattern=r"\S", min_length=1, max_length=4000)]
 Channels = Annotated[
     list[Channel], Field(min_length=1, max_length=MOST_CHANNELS), AfterValidator(_each_once)
 ]

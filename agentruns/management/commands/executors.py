@@ -1,5 +1,6 @@
 """`manage.py executors`: the workers that carry out calls, a process for each call at a time."""
 
+import argparse
 import signal
 from typing import Any
 
@@ -12,6 +13,7 @@ from agentruns.services.forks import Forks
 
 # A tool that ignores its own time limit: long since in doubt by then, it only holds a process.
 EXECUTOR_LIMIT = 300  # seconds
+MOST = 500  # processes: more is a slip of the finger
 
 
 class Command(BaseCommand):
@@ -20,7 +22,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--count", type=int, default=4, help="processes (default 4)")
+        parser.add_argument("--count", type=_count, default=4, help="processes (default 4)")
         parser.add_argument("--name", default="act", help="each answers as NAME-1, NAME-2 …")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -37,6 +39,13 @@ class Command(BaseCommand):
             lambda number: _work(f"{name}-{number}{at}{host}"),
             say=lambda text: self.stderr.write(text),
         ).keep()
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if not 1 <= count <= MOST:
+        raise argparse.ArgumentTypeError(f"from 1 to {MOST}")
+    return count
 
 
 def _work(name: str) -> None:

@@ -5,12 +5,14 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from agentruns.models import ToolCall
+from agentruns.page.words import clock
+from agentruns.planner.history import messages_of
 from compensation.models import Compensation
 from compensation.saga import run_next
 from tests.agentruns.outside import Outside
 from tests.agentruns.pages.conftest import Browser
 from tests.agentruns.pages.reading import page, words
-from tests.agentruns.steps import Steps, anew
+from tests.agentruns.steps import Steps, anew, now
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -63,6 +65,23 @@ def test_a_confirmed_undo_is_told_until_it_is_done(
     assert "One action is undone." in said
     assert "Three things happened. One of them has been undone." in said
     assert ("test.book", book.request_id) not in outside.effects
+
+
+def test_taken_up_again_neither_people_nor_the_model_take_it_for_standing(
+    landed: list[ToolCall], browser: Browser, owner: User, steps: Steps
+) -> None:
+    _note, book, post = landed
+    client = browser(owner)
+    confirm(client, book)
+    run_next(book.run_id)
+    steps.resume(now(book.run))
+
+    said = page(client, f"/runs/{book.run_id}/")
+    assert f"undone {clock(anew(book).undone_at)}" in said
+    told = [part.content for part in messages_of(now(book.run))[2].parts]
+    assert told[1].endswith("But it has been undone since, by a person.")
+    assert "undone" not in told[2]
+    assert anew(post).undo_state == ""
 
 
 def test_confirmed_twice_it_is_undone_once(

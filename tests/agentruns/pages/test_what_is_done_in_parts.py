@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from agentruns.models import Run, ToolCall
+from agentruns.page.words import clock
 from agentruns.protocol.execute import execute_call
 from agentruns.protocol.gate import Claim, pass_gate
 from agentruns.protocol.items import CallItems
@@ -48,7 +49,8 @@ def test_stopped_it_has_landed_with_what_is_out(
     record_landed(claim, Receipt({}, ""))
     said = page(browser(owner), f"/runs/{run.pk}/")
     assert "One thing happened." in said
-    assert "2 of 3 done" in said
+    assert f"◐ 2 of 3 done · {clock(anew(call).ended_at)}" in said
+    assert f"It came in the middle of “{call.in_words}”: 2 of 3 done." in said
     assert "What came back Number" in said  # the items stand by themselves
 
 
