@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import environ
 import pytest
 
 from tests.embedded import TestServices
+
+# A shell has what it starts in the background ignore Ctrl-C; whatever tests start must hear it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The services come first: Django reads its settings once, and other conftests import models.
 # (So pyproject.toml does not name the settings: pytest-django would read them before this.)

@@ -12,19 +12,20 @@ import pytest
 from django.core.management import CommandError, call_command
 
 KEPT = """
-import os, pathlib, signal, sys
+import os, pathlib, signal, sys, time
 from agentruns.services.forks import Forks
 
 folder = pathlib.Path(sys.argv[1])
 
 def work(number):
+    %s
     (folder / f"{os.getpid()}.{number}").touch()
     %s
 
 Forks(2, work, say=lambda text: print(text, flush=True)).keep()
 print("all have ended", flush=True)
 """
-Start = Callable[[str], "subprocess.Popen[str]"]
+Start = Callable[..., "subprocess.Popen[str]"]
 Eventually = Callable[[Callable[[], bool]], None]
 
 
@@ -32,8 +33,8 @@ Eventually = Callable[[Callable[[], bool]], None]
 def start(tmp_path: Path) -> Iterator[Start]:
     parents = []
 
-    def starting(work: str) -> "subprocess.Popen[str]":
-        argv = [sys.executable, "-c", KEPT % work, str(tmp_path)]
+    def starting(work: str, before: str = "pass") -> "subprocess.Popen[str]":
+        argv = [sys.executable, "-c", KEPT % (before, work), str(tmp_path)]
         parents.append(subprocess.Popen(argv, stdout=subprocess.PIPE, text=True))
         return parents[-1]
 
@@ -100,8 +101,10 @@ def test_the_end_waits_for_the_work_that_is_being_done(
     start: Start, tmp_path: Path, eventually: Eventually
 ) -> None:
     """As Celery's worker does: it handles SIGTERM, and ends after the task."""
-    ending = "signal.signal(signal.SIGTERM, lambda *_: None); signal.pause(); print('done')"
-    parent = start(ending)
+    parent = start(
+        "while not told: time.sleep(0.01)\n    print('done')",
+        before="told = []; signal.signal(signal.SIGTERM, lambda *_: told.append(1))",
+    )
     eventually(lambda: len(born(tmp_path)) == 2)
     parent.terminate()
     assert parent.wait(10) == 0
