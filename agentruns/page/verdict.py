@@ -307,19 +307,11 @@ def _total(groups: Groups) -> str:
     return ngettext("%(n)d action in all", "%(n)d actions in all", total) % {"n": total}
 
 
-def _called_back(call: ToolCall, stop: StopRequest) -> str:
-    if part := in_part(call):
-        words = {"what": call.in_words, "part": part}
-        return _("It came in the middle of “%(what)s”: %(part)s. That stays.") % words
-    words = {"what": call.in_words, "crossing": crossing(call, [stop])}
-    return _("It did not call back “%(what)s”: %(crossing)s.") % words
-
-
 def not_done_by_stop(groups: Groups, stop: StopRequest) -> list[str]:
     """What Stop did not do, said before anybody has to find out."""
     effects = [call for call in groups["done"] if call.tier != Tier.READ_ONLY]
     standing = [call for call in effects if not call.undo_state]
-    said = [_called_back(call, stop) for call in effects if crossing(call, [stop])]
+    said = [words for call in effects if (words := _not_called_back(call, stop))]
     if any(undo_of(call) == "possible" for call in standing):
         said.append(_("It did not take back what was done. That stays until you undo it below."))
     if any(undo_of(call) == "impossible" for call in standing):
@@ -331,3 +323,13 @@ def not_done_by_stop(groups: Groups, stop: StopRequest) -> list[str]:
     if not (effects or groups["in_flight"] or groups["in_doubt"]):
         said.append(_("There was nothing to take back: nothing had been changed."))
     return said
+
+
+def _not_called_back(call: ToolCall, stop: StopRequest) -> str:
+    """Of a call that was on its way at the stop; "" for every other."""
+    across = crossing(call, [stop])
+    if across and (part := in_part(call)):
+        words = {"what": call.in_words, "part": part}
+        return _("It came in the middle of “%(what)s”: %(part)s.") % words
+    words = {"what": call.in_words, "crossing": across}
+    return _("It did not call back “%(what)s”: %(crossing)s.") % words if across else ""

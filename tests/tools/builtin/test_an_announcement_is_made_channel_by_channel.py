@@ -40,6 +40,11 @@ def there(world: RunningWorld, ctx: Context) -> list[tuple[str, str]]:
     return [(channel, key.removeprefix(f"{ctx.request_id}/")) for channel, key in found]
 
 
+def undone(world: RunningWorld, ctx: Context) -> dict[str, bool]:
+    """By channel, whether the message there is gone again."""
+    return {each.data["channel"]: each.undone_at is not None for each in world.effects(ctx)}
+
+
 def anew(ctx: Context) -> Context:
     """The same call, by somebody who has no items on record."""
     return dataclasses.replace(ctx, items=ItemsInMemory())
@@ -154,8 +159,7 @@ def test_undo_of_a_part_deletes_that_part(world: RunningWorld, new_context: NewC
 
     assert isinstance(undo("chat.announce", ctx, Receipt({"items": part})), UndoReceipt)
 
-    undone = {each.data["channel"]: each.undone_at is not None for each in world.effects(ctx)}
-    assert undone == {"#general": True, "#team": False, "#finance": True}
+    assert undone(world, ctx) == {"#general": True, "#team": False, "#finance": True}
 
 
 def test_undo_leaves_a_message_that_was_changed_and_says_which(
@@ -173,8 +177,7 @@ def test_undo_leaves_a_message_that_was_changed_and_says_which(
         "#team: The message was changed since: it now says “Wednesday!”. "
         "Deleted: #general, #finance."
     )
-    undone = {each.data["channel"]: each.undone_at is not None for each in world.effects(ctx)}
-    assert undone == {"#general": True, "#team": False, "#finance": True}
+    assert undone(world, ctx) == {"#general": True, "#team": False, "#finance": True}
 
 
 def test_undo_of_an_item_without_a_usable_receipt_says_so(
