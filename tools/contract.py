@@ -4,6 +4,7 @@ Pure Python. Every dataclass is frozen and holds only JSON-able data, because th
 it to a ledger and reads it back in another process.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
@@ -77,13 +78,19 @@ class ItemsInMemory:
         self.kept[key] = receipt
 
 
+def _unmeasured() -> None:
+    """For a caller who does not measure when a tool sends."""
+
+
 @dataclass(frozen=True)
 class Context:
     """Who asks, and under which key.
 
     `request_id` is the idempotency key: the same over retries, given to the outside system
     wherever it takes one. `timeout` is in seconds and holds for each answer of that system; a
-    tool with items has it anew for each item.
+    tool with items has it anew for each item. `sending()` is called by `commit` right before the
+    first byte of the effect leaves: by it the caller knows how long the tool took to get there. It
+    raises NoEffect if that was too long: let it through.
     """
 
     request_id: str
@@ -92,6 +99,7 @@ class Context:
     actor: str
     timeout: float
     items: ItemLog = field(default_factory=ItemsInMemory)
+    sending: Callable[[], None] = _unmeasured
 
     def item_id(self, number: int) -> str:
         """The idempotency key of one item, by its place (1, 2, …) among the call's keys."""
@@ -107,9 +115,14 @@ class Context:
 
 @dataclass(frozen=True)
 class Draft:
-    """What `prepare` made ready: enough for `commit` or `void` in another process."""
+    """What `prepare` made ready: enough for `commit` or `void` in another process.
+
+    `hold`: for so many seconds it is kept back before it may go out, and can be taken back by
+    whoever changes their mind.
+    """
 
     data: Data = field(default_factory=dict)
+    hold: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -164,7 +177,15 @@ class ToolImplementation(Protocol):
     The others are optional, and found by name: `prepare(ctx, args) -> Draft | None`,
     `void(ctx, draft)`, `lookup(ctx) -> LookupResult`, `compensate(ctx, receipt) -> UndoResult`.
     `commit` raises `errors.NoEffect` only where it is known that nothing happened; any other
-    exception means that nobody knows.
+    exception means that nobody knows. Right before it sends, it calls `ctx.sending()`.
+
+    A tool whose `prepare` leaves something outside of the ledger (a staged file, a prepared
+    transaction) has `drafts() -> Iterable[str]`: the request ids of all that is there now. Its
+    `void` finds it by `ctx.request_id` alone, and takes it kindly if there is nothing; its `commit`
+    prepares anew if what it was given is gone.
+
+    Arguments that are secret are declared as pydantic's `SecretStr`, and shown to nobody. The
+    secret itself is forgotten once the call has ended; so no draft and no receipt may hold it.
 
     A step of an atomic unit has `unit_key(args) -> str`: what tells one unit from another.
 
