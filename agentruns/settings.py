@@ -209,13 +209,21 @@ CELERY_TASK_ROUTES = {
     "agentruns.tasks.think": {"queue": "think"},
     "agentruns.tasks.act": {"queue": "act"},
     "agentruns.tasks.look_up": {"queue": "act"},
+    "agentruns.tasks.drop_leftovers": {"queue": "act"},
     "compensation.tasks.*": {"queue": "act"},
 }
+# Seconds. It asks every outside system that has drafts.
+LEFTOVERS_EVERY = env.float("LEFTOVERS_EVERY", default=20.0)
 CELERY_BEAT_SCHEDULE = {
     "sweep": {
         "task": "agentruns.tasks.sweep",
         "schedule": 1.0,
         "options": {"expires": 5},
+    },
+    "drop-leftovers": {
+        "task": "agentruns.tasks.drop_leftovers",
+        "schedule": LEFTOVERS_EVERY,
+        "options": {"expires": LEFTOVERS_EVERY},
     },
     "sweep-undo": {
         "task": "compensation.tasks.sweep",

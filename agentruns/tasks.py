@@ -9,6 +9,7 @@ from agentruns import pausepoints
 from agentruns.planner.driver import drive_turn
 from agentruns.protocol.execute import execute_call, look_up_call
 from agentruns.protocol.lease import take_lease
+from agentruns.protocol.leftovers import drop_leftovers as drop_leftovers_once
 from agentruns.protocol.sweep import sweep as sweep_once
 
 
@@ -35,6 +36,12 @@ def look_up(call_id: str) -> None:
     """Find out what became of one call in doubt."""
     bind_contextvars(call_id=call_id)
     look_up_call(call_id)
+
+
+@shared_task(name="agentruns.tasks.drop_leftovers")
+def drop_leftovers() -> None:
+    """Drop the drafts out there that no call will use any more."""
+    drop_leftovers_once()
 
 
 @shared_task(name="agentruns.tasks.sweep")

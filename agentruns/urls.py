@@ -35,6 +35,7 @@ urlpatterns: list[Any] = [
     path("runs/<run:run_id>/budget/", run.budget, name="run-budget"),
     path("runs/<run:run_id>/undo/", run.undo, name="run-undo"),
     path("runs/<run:run_id>/calls/<call:call_id>/decide/", run.decide_call, name="call-decide"),
+    path("runs/<run:run_id>/calls/<call:call_id>/withhold/", run.withhold, name="call-withhold"),
     path("runs/<run:run_id>/calls/<call:call_id>/answer/", run.answer_call, name="call-answer"),
     path("runs/<run:run_id>/calls/<call:call_id>/look-up/", run.look_up_call, name="call-look-up"),
 ]

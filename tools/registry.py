@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 from django.utils.translation import gettext as _
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from tools.contract import Tier, ToolImplementation, Unit
 from tools.errors import BadArguments, RegistrationError
+from tools.secrets import MASK, has_secrets, secrets_of
 from tools.storable import is_storable
 
 # Signs that reorder the text around them: a line that people approve must read as it is.
@@ -21,6 +23,7 @@ T = TypeVar("T", bound=type)
 
 # What a ledger's column holds of the name of an atomic unit, or of an item.
 NAME_LENGTH = 200
+LONGEST_TIMEOUT = 240.0  # seconds; whoever carries out calls gives each a little more
 
 _tools: dict[str, "RegisteredTool"] = {}
 
@@ -64,6 +67,21 @@ class RegisteredTool:
         return _has(self.impl, "compensate")
 
     @property
+    def has_drafts(self) -> bool:
+        """Whether `prepare` leaves something outside, which can be found again."""
+        return _has(self.impl, "drafts")
+
+    def drafts(self) -> list[str]:
+        """The request ids of what `prepare` has left outside; asks the outside system."""
+        impl: Any = self.impl
+        return list(impl.drafts())
+
+    @cached_property
+    def has_secrets(self) -> bool:
+        """Whether arguments of it are shown to nobody."""
+        return has_secrets(self.json_schema())
+
+    @property
     def has_items(self) -> bool:
         """Whether a call has several effects, each with a receipt of its own."""
         return _has(self.impl, "item_keys")
@@ -90,14 +108,18 @@ class RegisteredTool:
         except ValidationError as error:
             reasons = [_reason(item["loc"], item["msg"]) for item in error.errors()]
             raise self._do_not_fit(reasons) from error
-        # What is not kept as it was written must not be done: consent is to what is kept.
-        reasons = [
-            _reason((name,), "cannot be kept as it is")
-            for name, value in args.model_dump().items()
-            if not is_storable(value)
-        ]
-        if reasons:
+        if reasons := _not_as_written(args):
             raise self._do_not_fit(reasons)
+        return args
+
+    def take(self, raw: str) -> BaseModel:
+        """The same, for what a model has just written. It sees its earlier secrets masked: one
+        that it gives as such is no secret.
+        """
+        args = self.parse(raw)
+        masks = [path for path, value in secrets_of(args) if value == MASK]
+        if masks:
+            raise self._do_not_fit([_reason(tuple(p), "write the secret itself") for p in masks])
         return args
 
     def describe(self, args: BaseModel) -> str:
@@ -152,15 +174,17 @@ def tool(
 ) -> Callable[[T], T]:
     """Class decorator that registers one instance of the class under `name`.
 
-    Raises RegistrationError, with a sentence that says what to write, for a tool without a
-    tier, without a pydantic model of its arguments, without the undo that its tier promises,
-    with a name already taken, or as a step of a unit that does not add up.
+    `timeout` is in seconds. Raises RegistrationError, with a sentence that says what to write,
+    for a tool without a tier, without a pydantic model of its arguments, without the undo that its
+    tier promises, with a name already taken, a time limit that makes no sense, or as a step of a
+    unit that does not add up.
     """
 
     def register(cls: T) -> T:
         impl = cls()
         gaps = _gaps(name, impl, tier, args)
-        if gaps := [*gaps, *_unit_gaps(name, impl, tier, unit), *_item_gaps(name, impl, tier)]:
+        gaps += [*_unit_gaps(name, impl, tier, unit), *_item_gaps(name, impl, tier)]
+        if gaps := [*gaps, *_time_gaps(name, timeout)]:
             raise RegistrationError(" ".join(gaps), tool=name)
         assert tier is not None and args is not None  # noqa: PT018  (both are gaps above)
         _tools[name] = RegisteredTool(
@@ -255,10 +279,27 @@ def _unit_gaps(name: str, impl: object, tier: object, unit: Unit | None) -> list
     return gaps
 
 
+def _time_gaps(name: str, timeout: float) -> list[str]:
+    if 0 < timeout <= LONGEST_TIMEOUT:
+        return []
+    return [f"Tool “{name}”: write timeout=<seconds>, more than 0 and at most {LONGEST_TIMEOUT:g}."]
+
+
 def _item_gaps(name: str, impl: object, tier: object) -> list[str]:
     if _has(impl, "item_keys") and tier is Tier.READ_ONLY:
         return [f"Tool “{name}” only reads: items are effects, so write no item_keys."]
     return []
+
+
+def _not_as_written(args: BaseModel) -> list[str]:
+    """What is not kept as it was written must not be done: consent is to what is kept."""
+    fields = [((name,), value) for name, value in args.model_dump().items()]
+    hidden = [(tuple(path), value) for path, value in secrets_of(args)]
+    return [
+        _reason(loc, "cannot be kept as it is")
+        for loc, value in (*fields, *hidden)
+        if not is_storable(value)
+    ]
 
 
 def _has(impl: object, verb: str) -> bool:

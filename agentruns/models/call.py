@@ -5,6 +5,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django_fsm import ConcurrentTransitionMixin
+from pydantic import BaseModel
 
 from agentruns import ids
 from agentruns.models.fsm import state_field, state_triggers, verb
@@ -13,6 +14,8 @@ from agentruns.states import CALL, READY
 from tools import registry
 from tools.errors import BadArguments
 from tools.models import TIER_LABELS
+from tools.registry import RegisteredTool
+from tools.secrets import unmasked
 
 # The gate, once more, where no code can go round it. It locks the run's row, so a Stop that is
 # about to commit is waited for, and one that has committed is seen. The one exception: a run that
@@ -61,6 +64,9 @@ ITEM_BIRTH_FUNC = """
 class ToolCall(ConcurrentTransitionMixin, models.Model):
     """One call: intent, authority, claim, outcome. Written by agentruns.protocol only.
 
+    `args` is what everybody may see. `secrets` has what is masked in it (see tools/secrets.py),
+    until the call has ended.
+
     `epoch` is the epoch that it may act in; `position` its place in its turn; `number` its place
     in the run (1, 2, …); `text_offset` where in the turn's text the model wrote it. `unit` names
     the atomic unit that it is step `unit_step` of `unit_of` of ("": of none).
@@ -87,6 +93,7 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
     )
     is_eager = models.BooleanField(default=False)
     args = models.JSONField(default=dict)
+    secrets = models.JSONField(null=True, blank=True, editable=False)
     args_digest = models.CharField(max_length=64, blank=True, default="")
     summary = models.TextField(_("in plain words"), blank=True, default="")
     request_id = models.CharField(max_length=40, unique=True, default=ids.request_id)
@@ -155,6 +162,11 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
             models.UniqueConstraint(
                 fields=["run", "turn", "position"], name="one_call_per_position"
             ),
+            models.CheckConstraint(
+                condition=~models.Q(state__in=sorted(CALL.terminal))
+                | models.Q(secrets__isnull=True),
+                name="secrets_are_forgotten",
+            ),
         ]
         # Of those whose outcome is open alone: they are few, however long the ledger grows.
         indexes = [
@@ -219,15 +231,24 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
         return self.is_uninterruptible or self.unit != ""
 
     @property
+    def is_held_back(self) -> bool:
+        """Whether it is drafted, and waits to be sent: until then it can be taken back."""
+        return self.state == "prepared" and self.next_attempt_at is not None
+
+    @property
     def in_words(self) -> str:
         """`summary` in the reader's language, where the tool that wrote it is still the same."""
         registered = registry.get(self.tool)
         if registered is None or registered.revision != self.tool_revision:
             return self.summary
         try:
-            return registered.describe(registered.parse(self.args))
+            return registered.describe(self.arguments(registered))
         except BadArguments:
             return self.summary
+
+    def arguments(self, registered: RegisteredTool) -> BaseModel:
+        """The arguments as they go out, read by the call's tool. Raises BadArguments."""
+        return registered.parse(unmasked(self.args, self.secrets))
 
 
 class CallItem(models.Model):

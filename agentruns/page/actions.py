@@ -226,6 +226,9 @@ def _tried(call: ToolCall) -> str:
     """“tried 2 of 4, again in 3 s”, for what had no effect and is tried again."""
     if call.next_attempt_at is None:
         return ""
+    if call.is_held_back:
+        time = {"time": clock(call.next_attempt_at)}
+        return _("It is sent at %(time)s, unless it is taken back or the run is stopped.") % time
     wait = call.next_attempt_at - timezone.now()
     words = {"n": call.attempts, "all": ATTEMPT_LIMIT, "span": span(wait)}
     if wait <= timedelta():

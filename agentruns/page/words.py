@@ -38,6 +38,7 @@ SUSPENDED = {
 # Why a call never started, where its state alone does not say it.
 NEVER_STARTED = {
     "approval_withdrawn": gettext_lazy("approval withdrawn"),
+    "withheld": gettext_lazy("taken back before it was sent"),
     "answer_cut": gettext_lazy("dropped: the answer broke off"),
     "worker_lost": gettext_lazy("dropped: the worker was lost"),
     "unit_broken": gettext_lazy("dropped: a step before it failed"),
@@ -193,6 +194,8 @@ def call_pill(call: ToolCall, *, is_held: bool = False) -> Pill:
         label = _("leaving now")
     if call.state in READY and is_held:
         label = _("on hold")
+    elif call.is_held_back:
+        label = _("not sent yet")
     elif call.state in READY and call.next_attempt_at:
         label = _("tries again")
     if part := in_part(call):

@@ -57,6 +57,7 @@ WORDS = {
     "grant_does_not_cover": "Not executed: this run may not use that tool.",
     "needs_consent": "Not executed: no person has approved it.",
     "budget_exhausted": "Not executed: the budget of this run is used up, so it may only read.",
+    "withheld": "Not executed: the user took it back before it was sent.",
     "dropped": "Not executed: held back by the stop, and then dropped by a person.",
     "answer_cut": "Not executed: the answer that asked for it was cut off.",
     "unit_incomplete": "Not executed: ask for every step of it in one answer, or for none.",

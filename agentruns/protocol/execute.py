@@ -5,6 +5,7 @@ unknown is doubt and not failure, and that a draft which may not go out is dropp
 """
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -76,7 +77,7 @@ def _prepare_and_commit(
     """Draft, then ask the gate, then send."""
     pausepoints.reach(call.run_id, f"call:{call.number}:claimed")
     try:
-        args = registered.parse(call.args)
+        args = call.arguments(registered)
         registered.item_keys(args)
         draft = _prepared(registered, ctx, args, call)
     except NoEffect as error:
@@ -85,13 +86,12 @@ def _prepare_and_commit(
     except Exception as error:  # noqa: BLE001  (prepare has no effect, whatever went wrong in it)
         record_failed(claim, _code(error), _sentence(error))
         return
-    if draft is not None and not keep_draft(claim, draft):
-        drop_draft(call, draft)
-        return
-    asked_at = pausepoints.clock()
-    if pass_gate(claim) and _is_in_time(claim, asked_at):
-        _commit(registered, ctx, args, draft, claim, call)
-    elif draft is not None and not _may_still_go(call):
+    if draft is None or keep_draft(claim, draft):
+        asked_at = pausepoints.clock()
+        if pass_gate(claim) and _is_in_time(claim, asked_at):
+            _commit(registered, ctx, args, draft, claim, call)
+            return
+    if draft is not None and not _may_still_go(call):
         drop_draft(call, draft)
 
 
@@ -173,9 +173,9 @@ def _commit(
     call: ToolCall,
 ) -> None:
     """Send, then record. The gate was passed right before; nothing may come in between."""
-    sent_at = time.monotonic()
+    watch = _Watch(ctx.timeout)
     try:
-        receipt: Receipt = registered.impl.commit(ctx, args, draft)
+        receipt: Receipt = registered.impl.commit(replace(ctx, sending=watch.sending), args, draft)
     except NoEffect as error:
         pausepoints.reach(call.run_id, f"call:{call.number}:sent")
         if error.is_passing and draft is not None:
@@ -189,9 +189,37 @@ def _commit(
         pausepoints.reach(call.run_id, f"call:{call.number}:sent")
         record_doubt(claim, _sentence(error))
     else:
-        took_ms = (time.monotonic() - sent_at) * 1000
+        measured = watch.measured()
         pausepoints.reach(call.run_id, f"call:{call.number}:sent")
-        record_landed(claim, receipt, took_ms=round(took_ms, 1))
+        record_landed(claim, receipt, **measured)
+
+
+class _Watch:
+    """Measures one attempt, from the gate to its end; a tool that has not sent anything in all its
+    time must not begin to, when the call is about to be in doubt, and looked up.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._began = time.monotonic()
+        self._sent: float | None = None
+
+    def sending(self) -> None:
+        """A tool's `ctx.sending`: the first counts, whatever it sends after that."""
+        if self._sent is not None:
+            return
+        self._sent = time.monotonic() - self._began
+        if self._sent > self._timeout:
+            raise NoEffect(
+                "too_late", _("It was not sent: to get ready had taken all of its time.")
+            )
+
+    def measured(self) -> dict[str, float]:
+        """Milliseconds, for the audit: until it sent, if the tool said when, and altogether."""
+        took = {"took_ms": time.monotonic() - self._began}
+        if self._sent is not None:
+            took["gate_to_send_ms"] = self._sent
+        return {name: round(seconds * 1000, 1) for name, seconds in took.items()}
 
 
 def _code(error: Exception) -> str:

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import transaction
 from pydantic import BaseModel
 
-from agentruns import pausepoints
+from agentruns import doorbell, pausepoints
 from agentruns.models import Run, Terms, ToolCall
 from agentruns.protocol import checkpoints, items, units
 from agentruns.protocol.advance import HELD, advance, is_next
@@ -25,6 +25,7 @@ from agentruns.protocol.budget import allows, enforce_budget
 from agentruns.protocol.drain import settle
 from agentruns.protocol.ledger import (
     EXECUTOR,
+    clock,
     lock_call,
     move_call,
     record,
@@ -125,7 +126,7 @@ def args_to_send(call: ToolCall) -> BaseModel | None:
     if registered is None or registered.has_prepare:
         return None
     try:
-        args = registered.parse(call.args)
+        args = call.arguments(registered)
         registered.item_keys(args)
     except Exception:  # noqa: BLE001  (the executor meets it again, and records it)
         return None
@@ -157,7 +158,8 @@ def _has_its_turn(sight: Sight, epoch: int) -> bool:
 
 
 def keep_draft(claim: Claim, draft: Draft) -> bool:
-    """Record what `prepare` drafted; False if the call is no longer ours to send.
+    """Record what `prepare` drafted; False if the call is no longer ours to send, or not yet to
+    be sent by anybody.
 
     A draft that an executor left when it died is on record already.
     """
@@ -166,9 +168,21 @@ def keep_draft(claim: Claim, draft: Draft) -> bool:
         if call.claim_token != claim.token or call.state not in READY:
             return False
         if call.state == "approved":
-            move_call(run, call, "prepare", actor=EXECUTOR, draft=draft.data)
+            _keep(run, call, draft)
     pausepoints.reach(run.pk, f"call:{call.number}:prepared")
-    return True
+    return call.claim_token == claim.token
+
+
+def _keep(run: Run, call: ToolCall, draft: Draft) -> None:
+    """A draft that is held back waits without an executor; until then it is Stop's to drop."""
+    if not draft.hold:
+        move_call(run, call, "prepare", actor=EXECUTOR, draft=draft.data)
+        return
+    due = clock().now + timedelta(seconds=draft.hold)
+    free = {"claim_token": "", "claim_expires_at": None, "next_attempt_at": due}
+    data = {"held_until": due.isoformat()}
+    move_call(run, call, "prepare", actor=EXECUTOR, data=data, draft=draft.data, **free)
+    doorbell.ring_task("agentruns.tasks.act", call.pk, call.epoch, after=draft.hold)
 
 
 def pass_gate(claim: Claim) -> bool:

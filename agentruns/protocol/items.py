@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import transaction
 
-from agentruns import pausepoints
+from agentruns import alarm, pausepoints
 from agentruns.models import CallItem, Run, ToolCall
 from agentruns.protocol.ledger import (
     EXECUTOR,
@@ -49,6 +49,7 @@ class CallItems:
 
     def land(self, key: str, receipt: Data) -> None:
         """Keep the receipt, whatever has become of the run; then tell whether to go on."""
+        alarm.wind_again()
         asked_at = pausepoints.clock()
         with transaction.atomic(durable=True):
             run, call = lock_call(self.call_id)
@@ -71,7 +72,7 @@ def keys_of(call: ToolCall) -> list[str]:
     if registered is None or not registered.has_items:
         return []
     try:
-        return registered.item_keys(registered.parse(call.args))
+        return registered.item_keys(call.arguments(registered))
     except ToolError:
         return []
 

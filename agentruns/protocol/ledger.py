@@ -185,6 +185,8 @@ def move_call(
 
     Change and event are one statement: it is what every call does twice.
     """
+    if call.secrets is not None and CALL.verbs[verb].target in CALL.terminal:
+        fields["secrets"] = None  # nobody needs them any more
     sql, values = _changed(call, CALL, verb, fields)
     event = _event(run, CALL.verbs[verb].event, actor, call, data or {})
     both = f"WITH changed AS ({sql} RETURNING 1) {APPEND} FROM changed"

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from agentruns import doorbell, ids, pausepoints
 from agentruns.models import Output, Run, ToolCall
@@ -31,6 +32,8 @@ from tools.contract import Tier
 from tools.digest import args_digest
 from tools.errors import BadArguments
 from tools.policy import Policy, effective
+from tools.registry import RegisteredTool
+from tools.secrets import masked, secrets_of
 
 
 @dataclass(frozen=True)
@@ -109,28 +112,19 @@ def break_turn(lease: Lease, fragment: Fragment, code: str, detail: str) -> bool
 
 def _written(run: Run, proposal: Proposal, policy: Policy) -> tuple[ToolCall, BadArguments | None]:
     """The call as a row; with it what is wrong with its arguments, if anything is."""
-    fields: dict[str, Any] = {"summary": proposal.tool, "args": {"text": proposal.raw_args}}
-    problem = None
     registered = registry.get(proposal.tool)
+    problem = None
+    fields: dict[str, Any] = {"summary": proposal.tool, "args": {"text": proposal.raw_args}}
     if registered is not None:
-        fields |= {
-            "tool_revision": registered.revision,
-            "is_uninterruptible": registered.uninterruptible,
-        }
         try:
-            args = registered.parse(proposal.raw_args or "{}")
-            unit, step, of = registered.unit_of_call(args) or ("", 0, 0)
-            fields |= {
-                "args": args.model_dump(mode="json"),
-                "args_digest": args_digest(args),
-                "summary": registered.describe(args),
-                "unit": unit,
-                "unit_step": step,
-                "unit_of": of,
-            }
+            fields = _read(registered, proposal)
         except BadArguments as error:
             problem = error
             fields["summary"] = registered.title
+            if registered.has_secrets:
+                fields["args"] = {"text": _("Not kept: there may be a secret in it.")}
+        fields["tool_revision"] = registered.revision
+        fields["is_uninterruptible"] = registered.uninterruptible
     siblings = ToolCall.objects.filter(run=run)
     call = ToolCall.objects.create(
         run=run,
@@ -147,6 +141,21 @@ def _written(run: Run, proposal: Proposal, policy: Policy) -> tuple[ToolCall, Ba
         **fields,
     )
     return call, problem
+
+
+def _read(registered: RegisteredTool, proposal: Proposal) -> dict[str, Any]:
+    """What the arguments say, as columns. Raises BadArguments."""
+    args = registered.take(proposal.raw_args or "{}")
+    unit, step, of = registered.unit_of_call(args) or ("", 0, 0)
+    return {
+        "args": masked(args),
+        "secrets": secrets_of(args) or None,
+        "args_digest": args_digest(args),
+        "summary": registered.describe(args),
+        "unit": unit,
+        "unit_step": step,
+        "unit_of": of,
+    }
 
 
 def _id_in_history(siblings: QuerySet[ToolCall], given: str) -> str:

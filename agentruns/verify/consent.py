@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agentruns.models import ToolCall
+from agentruns.states import CALL
 from agentruns.verify.facts import Event, Facts, Finding
 from tools import registry
 from tools.contract import Tier
@@ -84,8 +85,10 @@ def _is_as_proposed(facts: Facts, call: ToolCall, history: list[Event]) -> Findi
     registered = registry.get(call.tool) if call.consent_digest else None
     if registered is None or registered.revision != call.tool_revision:
         return None  # nobody here can tell any more how this tool read its arguments
+    if registered.has_secrets and call.state in CALL.terminal:
+        return None  # the digest is of the secrets, too, and they are forgotten
     try:
-        is_theirs = args_digest(registered.parse(call.args)) == call.args_digest
+        is_theirs = args_digest(call.arguments(registered)) == call.args_digest
     except BadArguments:
         is_theirs = False
     return facts.unless(is_theirs, f"call {call.pk}: its digest is not that of its arguments")

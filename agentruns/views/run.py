@@ -23,6 +23,7 @@ from agentruns.protocol.budget import raise_budget
 from agentruns.protocol.pause import pause_run, unpause_run
 from agentruns.protocol.resume import resume_run
 from agentruns.protocol.stop import request_stop
+from agentruns.protocol.withhold import withhold_call
 from compensation.saga import request_undo
 from review.services import answer_doubt, decide, look_up_again
 
@@ -132,6 +133,15 @@ def answer_call(request: HttpRequest, run_id: str, call_id: str) -> HttpResponse
 def look_up_call(request: HttpRequest, run_id: str, call_id: str) -> HttpResponse:
     """Have a call in doubt looked up once more."""
     look_up_again(_call(request, run_id, call_id).pk, by=request.user)
+    return _back(run_id, f"call-{call_id}")
+
+
+@login_required
+@require_POST
+def withhold(request: HttpRequest, run_id: str, call_id: str) -> HttpResponse:
+    """Take back a call that waits to be sent."""
+    _steered(request, run_id)
+    withhold_call(_call(request, run_id, call_id).pk, by=request.user)
     return _back(run_id, f"call-{call_id}")
 
 

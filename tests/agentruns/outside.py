@@ -1,7 +1,8 @@
 """Tools of the tests' own, and the outside world that they act on: in memory, but truly kept.
 
 `test.note` reads, `test.book` can be undone and looked up, `test.post` can be partly undone and
-not be looked up, `test.send` cannot be undone, `test.draft` prepares before it sends.
+not be looked up, `test.send` cannot be undone, `test.draft` prepares before it sends, and
+`test.later` is held back for a minute before that. `test.sign` has a secret among its arguments.
 `test.reserve`, `test.pay` and `test.ship` are an atomic unit, `test.batch` has `count` effects,
 and `test.migrate` cannot be interrupted.
 """
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from tools import registry
 from tools.contract import (
@@ -97,6 +98,7 @@ class Outside:
 
 
 outside = Outside()
+HELD = 60.0  # seconds
 
 
 class Args(BaseModel):
@@ -162,6 +164,7 @@ class Send:
 
 
 class Drafted:
+    name = "test.draft"
     title = "Draft, then send"
     undo_note = "The draft is closed."
 
@@ -179,13 +182,43 @@ class Drafted:
 
     def commit(self, ctx: Context, args: Args, draft: Draft | None) -> Receipt:
         assert draft == Draft({"key": ctx.request_id})
-        return outside.act("test.draft", ctx, draft)
+        return outside.act(self.name, ctx, draft)
 
     def void(self, ctx: Context, draft: Draft) -> None:
-        outside.voided.add(draft.data["key"])
+        outside.voided.add(ctx.request_id)
+
+    def drafts(self) -> set[str]:
+        return outside.drafts - outside.voided
 
     def compensate(self, ctx: Context, receipt: Receipt) -> UndoReceipt:
         return outside.remove(ctx)
+
+
+class Later(Drafted):
+    name = "test.later"
+
+    def prepare(self, ctx: Context, args: Args) -> Draft:
+        return Draft({"key": ctx.request_id}, hold=HELD)
+
+    def drafts(self) -> set[str]:
+        return set()
+
+
+class SignArgs(Args):
+    token: SecretStr
+    others: dict[str, list[SecretStr]] = {}
+
+
+class Sign(Book):
+    """Tells the outside what it was given: nobody else is told."""
+
+    def describe(self, args: Args) -> str:
+        assert isinstance(args, SignArgs)
+        return f"sign “{args.what}” with {args.token}"
+
+    def commit(self, ctx: Context, args: Args, draft: Draft | None) -> Receipt:
+        assert isinstance(args, SignArgs)
+        return outside.act("test.sign", ctx, key=args.token.get_secret_value())
 
 
 class Step(Book):
@@ -262,12 +295,15 @@ TOOLS: dict[str, tuple[Tier, type[Any]]] = PLAIN | {
     "test.ship": (Tier.REVERSIBLE, Ship),
     "test.batch": (Tier.REVERSIBLE, Batch),
     "test.migrate": (Tier.REVERSIBLE, Migrate),
+    "test.later": (Tier.COMPENSABLE, Later),
+    "test.sign": (Tier.REVERSIBLE, Sign),
 }
 DECLARED: dict[str, dict[str, Any]] = {
     "test.reserve": {"unit": Unit("order", 1, 3)},
     "test.pay": {"unit": Unit("order", 2, 3)},
     "test.ship": {"unit": Unit("order", 3, 3)},
     "test.migrate": {"uninterruptible": True},
+    "test.sign": {"args": SignArgs},
 }
 
 
@@ -278,7 +314,7 @@ def registered() -> Iterator[Outside]:
     for name in ("effects", "attempts", "drafts", "voided", "answers", "lookups", "is_dark"):
         setattr(outside, name, getattr(fresh, name))
     for name, (tier, tool) in TOOLS.items():
-        registry.tool(name, tier=tier, args=Args, **DECLARED.get(name, {}))(tool)
+        registry.tool(name, tier=tier, **({"args": Args} | DECLARED.get(name, {})))(tool)
     try:
         yield outside
     finally:

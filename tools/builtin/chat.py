@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
 from tools.builtin import http
+from tools.builtin.fields import each_once
 from tools.builtin.words import listed, shortened
 from tools.contract import (
     CannotUndo,
@@ -30,16 +31,10 @@ from tools.registry import tool
 MOST_CHANNELS = 20
 
 
-def _each_once(channels: list[str]) -> list[str]:
-    if twice := [each for each in dict.fromkeys(channels) if channels.count(each) > 1]:
-        raise ValueError(f"each channel once: {', '.join(twice)} is there twice")
-    return channels
-
-
 Channel = Annotated[str, StringConstraints(pattern=r"^#[a-z0-9][a-z0-9_-]{0,78}$")]
 Text = Annotated[str, StringConstraints(pattern=r"\S", min_length=1, max_length=4000)]
 Channels = Annotated[
-    list[Channel], Field(min_length=1, max_length=MOST_CHANNELS), AfterValidator(_each_once)
+    list[Channel], Field(min_length=1, max_length=MOST_CHANNELS), AfterValidator(each_once)
 ]
 
 

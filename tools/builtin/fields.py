@@ -17,6 +17,13 @@ def _address(value: str) -> str:
     return value
 
 
+def each_once(values: list[str]) -> list[str]:
+    """For a list in which each may be once. Raises ValueError, which names those that are not."""
+    if twice := [each for each in dict.fromkeys(values) if values.count(each) > 1]:
+        raise ValueError(f"each once: {', '.join(twice)} is there twice")
+    return values
+
+
 Address = Annotated[str, StringConstraints(max_length=254), AfterValidator(_address)]
 # One line: a line break in a header would begin another header.
 Line = Annotated[

@@ -199,6 +199,7 @@ def _push(ctx: Context, branch: str, draft: Draft) -> str:
     Raises NoEffect if the remote refused it: above all, if the branch is somebody else's.
     """
     commit, ref = draft.data["commit"], f"refs/heads/{branch}"
+    ctx.sending()
     try:
         git(
             "push",

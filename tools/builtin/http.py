@@ -26,6 +26,7 @@ def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response
     dropped connection) comes out as httpx2.HTTPError, and means that nobody knows.
     """
     expect = options.pop("expect", ())
+    ctx.sending()
     try:
         response = request(ctx, method, url, **options)
     except _NEVER_SENT as error:

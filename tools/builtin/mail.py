@@ -1,15 +1,11 @@
 """Mail: search an archive (Maildir), and send (SMTP)."""
 
 import mailbox
-import smtplib
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
-from email.headerregistry import Address as MailAddress
 from email.message import EmailMessage
-from email.utils import format_datetime
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -17,12 +13,12 @@ from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
 from tools.builtin.fields import Address, Line, Text
+from tools.builtin.smtp import compose, hand_over, message_id
 from tools.builtin.words import listed
 from tools.contract import Context, Data, Draft, Receipt, Tier
 from tools.errors import NoEffect
 from tools.registry import tool
 
-_WIRE = policy.SMTP.clone(cte_type="7bit")
 _SNIPPET = 160
 
 
@@ -121,15 +117,7 @@ class EmailSend:
 
     def prepare(self, ctx: Context, args: SendEmail) -> Draft:
         """Compose the mail, so that nothing but sending is left for `commit`."""
-        message = EmailMessage(policy=_WIRE)
-        sender = f"agent@{settings.MAIL_DOMAIN}"
-        message["Message-ID"] = f"<{ctx.request_id}@{settings.MAIL_DOMAIN}>"
-        message["Date"] = format_datetime(datetime.now(UTC))
-        message["From"] = MailAddress(" ".join(ctx.actor.split()), addr_spec=sender)
-        message["To"] = [MailAddress(addr_spec=address) for address in args.to]
-        message["Subject"] = args.subject
-        message.set_content(args.body)
-        return Draft({"sender": sender, "message": message.as_bytes().decode("ascii")})
+        return Draft({"mail": compose(ctx, ctx.request_id, args.to, args.subject, args.body)})
 
     def void(self, ctx: Context, draft: Draft) -> None:
         """The draft is text in the caller's hands: there is nothing to clear away."""
@@ -137,79 +125,13 @@ class EmailSend:
     def commit(self, ctx: Context, args: SendEmail, draft: Draft | None) -> Receipt:
         """Hand the mail to the server, for all recipients or for none."""
         draft = draft or self.prepare(ctx, args)
-        answer = _hand_over(
-            ctx, draft.data["sender"], args.to, draft.data["message"].encode("ascii")
-        )
+        answer = hand_over(ctx, args.to, draft.data["mail"])
         return Receipt(
             {
-                "message_id": f"<{ctx.request_id}@{settings.MAIL_DOMAIN}>",
+                "message_id": message_id(ctx.request_id),
                 "to": list(args.to),
                 "subject": args.subject,
                 "answer": answer,
             },
             f"Mail “{args.subject}” was sent to {', '.join(args.to)}.",
         )
-
-
-def _hand_over(ctx: Context, sender: str, to: list[str], message: bytes) -> str:
-    """One SMTP session; returns the server's answer to the mail.
-
-    Nothing has happened until the DATA command was accepted: every error before is NoEffect, and
-    passing unless the server says that it is for good (5xx). After it only a clear rejection
-    (5xx) is; a 4xx or no answer says nothing for certain.
-    """
-    server = urlsplit(settings.SMTP_URL)
-    try:
-        smtp = smtplib.SMTP(server.hostname or "", server.port or 25, timeout=ctx.timeout)
-    except (OSError, smtplib.SMTPException) as error:
-        raise NoEffect(
-            "unreachable",
-            _("The mail server could not be reached, so nothing was sent."),
-            is_passing=getattr(error, "smtp_code", 0) < 500,
-            error=str(error),
-        ) from error
-    try:
-        _address(smtp, sender, to)
-        try:
-            code, text = smtp.data(message)
-        except smtplib.SMTPDataError as error:
-            # smtplib raises this for a refused DATA command only: the mail itself was not sent.
-            raise _rejected(error.smtp_code, error.smtp_error) from error
-        if code >= 500:
-            raise _rejected(code, text)
-        if code != 250:
-            raise smtplib.SMTPDataError(code, text)
-    finally:
-        # Not QUIT: the mail is decided, and a slow goodbye must not turn it into a doubt.
-        smtp.close()
-    return f"{code} {_decode(text)}"
-
-
-def _address(smtp: smtplib.SMTP, sender: str, to: list[str]) -> None:
-    """Everything before DATA; a single refused recipient refuses the mail."""
-    try:
-        smtp.ehlo_or_helo_if_needed()
-        answers = [smtp.mail(sender), *(smtp.rcpt(address) for address in to)]
-    except (OSError, smtplib.SMTPException) as error:
-        raise NoEffect(
-            "connection_lost",
-            _("The mail server hung up before the mail was sent."),
-            is_passing=True,
-            error=str(error),
-        ) from error
-    for code, text in answers:
-        if code not in (250, 251):
-            raise _rejected(code, text)
-
-
-def _rejected(code: int, text: bytes | str) -> NoEffect:
-    return NoEffect(
-        "refused",
-        _("The mail server refused the mail: %(answer)s") % {"answer": _decode(text)},
-        is_passing=400 <= code < 500,
-        status=code,
-    )
-
-
-def _decode(text: bytes | str) -> str:
-    return text.decode("utf-8", "replace") if isinstance(text, bytes) else text

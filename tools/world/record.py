@@ -19,6 +19,7 @@ PART_SIZE = 32 * 1024 * 1024
 # The tools whose effects these servers record.
 RECORDED = (
     "email.send",
+    "email.send_later",
     "calendar.create_event",
     "git.open_draft",
     "chat.post_message",
@@ -137,7 +138,8 @@ def _mails(part: Part) -> Iterator[Effect]:
         request_id = entry["message_id"].strip("<>").partition("@")[0]
         if part.has(request_id):
             data = {key: entry[key] for key in ("to", "subject")}
-            yield Effect("email.send", request_id, _at(entry), None, data)
+            tool = "email.send_later" if "/" in request_id else "email.send"
+            yield Effect(tool, request_id, _at(entry), None, data)
 
 
 def _drafts(part: Part) -> Iterator[Effect]:

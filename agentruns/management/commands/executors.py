@@ -1,18 +1,16 @@
 """`manage.py executors`: the workers that carry out calls, a process for each call at a time."""
 
 import argparse
-import signal
 from typing import Any
 
 from celery.signals import task_postrun, task_prerun
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
+from agentruns import alarm
 from agentruns.celery import app
 from agentruns.services.forks import Forks
 
-# A tool that ignores its own time limit: long since in doubt by then, it only holds a process.
-EXECUTOR_LIMIT = 300  # seconds
 MOST = 500  # processes: more is a slip of the finger
 
 
@@ -32,7 +30,7 @@ class Command(BaseCommand):
         connections.close_all()
         # One for the call, and one that takes its place when the server has ended it.
         connections.settings["default"]["OPTIONS"]["pool"]["max_size"] = 2
-        task_prerun.connect(_set_alarm)
+        task_prerun.connect(_wind_alarm)
         task_postrun.connect(_clear_alarm)
         Forks(
             options["count"],
@@ -60,9 +58,9 @@ def _work(name: str) -> None:
     ).start()
 
 
-def _set_alarm(**kwargs: Any) -> None:
-    signal.alarm(EXECUTOR_LIMIT)  # which nobody handles: it ends the process
+def _wind_alarm(**kwargs: Any) -> None:
+    alarm.wind()
 
 
 def _clear_alarm(**kwargs: Any) -> None:
-    signal.alarm(0)
+    alarm.clear()

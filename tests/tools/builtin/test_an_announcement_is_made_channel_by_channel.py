@@ -81,7 +81,7 @@ def test_many_channels_are_counted() -> None:
         ([], "at least 1 item"),
         ([f"#c{n}" for n in range(21)], "at most 20 items"),
         (["team"], "should match pattern"),
-        (["#team", "#general", "#team"], "each channel once: #team is there twice"),
+        (["#team", "#general", "#team"], "each once: #team is there twice"),
     ],
 )
 def test_channels_that_do_not_fit_are_refused(channels: list[str], reason: str) -> None:

@@ -81,5 +81,5 @@ def test_a_persons_name_with_line_breaks_cannot_add_a_header(new_context: NewCon
     object.__setattr__(ctx, "actor", "Ana\nBcc: everybody@team.example")
     draft = prepare("email.send", ctx, arguments("email.send"))
     assert draft is not None
-    head = draft.data["message"].partition("\r\n\r\n")[0]
+    head = draft.data["mail"].partition("\r\n\r\n")[0]
     assert not any(line.startswith("Bcc") for line in head.splitlines())

@@ -1,0 +1,30 @@
+"""The alarm that ends an executor's process when its task takes too long.
+
+A tool that ignores its own time limit holds a process, and nothing else: its call is long since in
+doubt. A call with many items is no such tool, so each of them winds the alarm anew.
+"""
+
+import signal
+
+LIMIT = 300  # seconds; more than any tool may ask for (tools.registry.LONGEST_TIMEOUT)
+
+_is_set = False
+
+
+def wind() -> None:
+    """From now on; nobody handles it, so when it goes off the process ends."""
+    global _is_set
+    _is_set = True
+    signal.alarm(LIMIT)
+
+
+def wind_again() -> None:
+    """Something was done: as long again, if there is an alarm in this process."""
+    if _is_set:
+        signal.alarm(LIMIT)
+
+
+def clear() -> None:
+    global _is_set
+    _is_set = False
+    signal.alarm(0)

@@ -1,0 +1,42 @@
+"""Leftovers: drafts out there whose call can no longer go out.
+
+Guarantees that what `prepare` left outside (a prepared transaction, a staged file, an
+authorisation) is dropped, also where the executor that made it died, and never under a call that
+may still use it: one that is open, or in doubt, keeps its draft.
+"""
+
+import structlog
+
+from agentruns.models import ToolCall
+from agentruns.protocol.execute import drop_draft
+from agentruns.states import CALL
+from tools import registry
+from tools.contract import Draft
+from tools.registry import RegisteredTool
+
+# A frozen call that is released drafts anew.
+NEEDS_NO_DRAFT = (*sorted(CALL.terminal), "frozen")
+
+log = structlog.get_logger(__name__)
+
+
+def drop_leftovers() -> int:
+    """Have each tool drop what it has left; returns how much that was. Asks outside systems."""
+    return sum(_drop(item) for item in registry.all() if item.has_drafts)
+
+
+def _drop(item: RegisteredTool) -> int:
+    """One system's trouble must not keep the others waiting."""
+    try:
+        there = item.drafts()
+    except Exception as error:  # noqa: BLE001  (it will be asked again)
+        log.warning("leftovers.unknown", tool=item.name, error=repr(error))
+        return 0
+    # What has no row here is somebody else's.
+    calls = ToolCall.objects.filter(
+        request_id__in=there, tool=item.name, state__in=NEEDS_NO_DRAFT
+    ).select_related("run__owner")
+    for call in calls:
+        log.info("leftovers.dropped", tool=item.name, run_id=call.run_id, call_id=call.pk)
+        drop_draft(call, Draft(call.draft or {}))
+    return len(calls)
