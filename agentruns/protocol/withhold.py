@@ -11,8 +11,9 @@ from django.utils.translation import gettext as _
 
 from agentruns.errors import WrongState
 from agentruns.models import ToolCall
+from agentruns.protocol import items
 from agentruns.protocol.advance import advance
-from agentruns.protocol.ledger import clock, lock_call, move_call, person
+from agentruns.protocol.ledger import clock, lock_call, person
 
 WITHHELD = "withheld"
 
@@ -27,6 +28,7 @@ def withhold_call(call_id: str, *, by: Any) -> ToolCall:
             return call
         if not call.is_held_back:
             raise WrongState(_("It is not waiting to be sent any more."), state=call.state)
-        move_call(run, call, "void", actor=person(by), reason=WITHHELD, ended_at=clock().now)
+        ended = {"reason": WITHHELD, "data": {}, "ended_at": clock().now}
+        items.end(run, call, "void", actor=person(by), **ended)
         advance(run)
     return call

@@ -70,12 +70,12 @@ class EmailSendLater:
         return args.to
 
     def prepare(self, ctx: Context, args: SendLater) -> Draft:
-        """Compose the mails, and have them held."""
+        """Compose the mails, and have them held; not again for those that are left over."""
         mails = {
             address: compose(ctx, ctx.item_id(number), [address], args.subject, args.body)
             for number, address in enumerate(args.to, start=1)
         }
-        return Draft({"mails": mails}, hold=args.hold_seconds)
+        return Draft({"mails": mails}, hold=0 if ctx.items.done() else args.hold_seconds)
 
     def void(self, ctx: Context, draft: Draft) -> None:
         """The draft is text in the caller's hands: there is nothing to clear away."""
