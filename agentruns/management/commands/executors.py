@@ -5,14 +5,13 @@ import signal
 from typing import Any
 
 from celery.signals import task_postrun, task_prerun
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
 from agentruns.celery import app
 from agentruns.services.forks import Forks
 
-# A tool that ignores its own time limit: long since in doubt by then, it only holds a process.
-EXECUTOR_LIMIT = 300  # seconds
 MOST = 500  # processes: more is a slip of the finger
 
 
@@ -61,7 +60,8 @@ def _work(name: str) -> None:
 
 
 def _set_alarm(**kwargs: Any) -> None:
-    signal.alarm(EXECUTOR_LIMIT)  # which nobody handles: it ends the process
+    # A tool that ignores its own time limit: long since in doubt by then, it only holds a process.
+    signal.alarm(settings.EXECUTOR_LIMIT)  # which nobody handles: it ends the process
 
 
 def _clear_alarm(**kwargs: Any) -> None:
