@@ -6,7 +6,7 @@ doubt. A call with many items is no such tool, so each of them winds the alarm a
 
 import signal
 
-LIMIT = 300  # seconds; more than any tool may ask for (tools.registry.LONGEST_TIMEOUT)
+from django.conf import settings
 
 _is_set = False
 
@@ -15,13 +15,13 @@ def wind() -> None:
     """From now on; nobody handles it, so when it goes off the process ends."""
     global _is_set
     _is_set = True
-    signal.alarm(LIMIT)
+    signal.alarm(settings.EXECUTOR_LIMIT)
 
 
 def wind_again() -> None:
     """Something was done: as long again, if there is an alarm in this process."""
     if _is_set:
-        signal.alarm(LIMIT)
+        signal.alarm(settings.EXECUTOR_LIMIT)
 
 
 def clear() -> None:

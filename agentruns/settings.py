@@ -85,6 +85,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "knox",
+    "pghistory",
     "pgtrigger",
     "rest_framework",
 ]
@@ -245,6 +246,7 @@ RETRY_BACKOFF = env.float("RETRY_BACKOFF", default=1.0)
 LOOKUP_PATIENCE = env.float("LOOKUP_PATIENCE", default=5.0)
 DRAIN_DEADLINE = env.float("DRAIN_DEADLINE", default=30.0)
 APPROVAL_TTL = env.float("APPROVAL_TTL", default=15 * 60.0)
+EXECUTOR_LIMIT = env.int("EXECUTOR_LIMIT", default=300)
 TURN_LIMIT = env.int("TURN_LIMIT", default=20)
 GOAL_MAX_LENGTH = 20_000
 # Tests and drills only: see agentruns/pausepoints.py

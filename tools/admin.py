@@ -15,7 +15,7 @@ from tools.models import TIER_LABELS, Tool
 class ToolAdmin(ModelAdmin):
     """Rows come from the registry: none is added or deleted here."""
 
-    list_display = ["name", "declared", "tier", "enabled", "dispatch", "approval", "updated_at"]
+    list_display = ["name", "declared", "tier", "enabled", "dispatch", "updated_at"]
     list_filter = ["tier", "enabled"]
     search_fields = ["name"]
     fields = [
@@ -24,7 +24,8 @@ class ToolAdmin(ModelAdmin):
         "tier",
         "enabled",
         "dispatch",
-        "approval",
+        "approvals_needed",
+        "auto_undo",
         "note",
         "updated_at",
         "updated_by",

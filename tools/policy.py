@@ -1,19 +1,25 @@
 """What a tool may do right now: the stricter of its code, its row and its proposal."""
 
 from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
 
 from tools import prepared, registry
 from tools.contract import Tier, stricter
 from tools.models import Tool
 
 TOOLS = prepared.Rows(Tool)
+LOOSEN_IMPORTED = "tools.loosen_imported_tool"
 
 
 @dataclass(frozen=True)
 class Policy:
     """The answer for one moment; never kept, because an admin may tighten it meanwhile.
 
-    `eager`: may run while the answer still streams. `timeout`: seconds for one attempt.
+    `eager`: may run while the answer still streams. `approvals`: how many different people have
+    to agree; `approver_group`: the id of the group that they are from, None for any reviewer.
+    `timeout`: seconds for one attempt. `rate_limit`: calls per hour, None for no limit.
     """
 
     name: str
@@ -21,8 +27,14 @@ class Policy:
     enabled: bool
     tier: Tier
     eager: bool
-    needs_approval: bool
+    approvals: int
     timeout: float
+    approver_group: int | None = None
+    rate_limit: int | None = None
+
+    @property
+    def needs_approval(self) -> bool:
+        return self.approvals > 0
 
 
 def effective(name: str, *, proposed_tier: Tier | None = None) -> Policy:
@@ -37,21 +49,61 @@ def combined(name: str, row: Tool | None, *, proposed_tier: Tier | None = None) 
     """The same, with the Tool row as it was read a moment ago."""
     declared = registry.get(name)
     if declared is None:
-        return Policy(name, False, False, Tier.IRREVERSIBLE, False, True, 0.0)
-    tier = stricter(declared.tier, proposed_tier or declared.tier)
-    if row is not None:
-        tier = stricter(tier, Tier(row.tier))
-    forced = row is not None and row.dispatch == Tool.Dispatch.SPECULATIVE
-    asks = row is not None and row.approval == Tool.Approval.ALWAYS
+        return Policy(name, False, False, Tier.IRREVERSIBLE, False, 1, 0.0)
+    if row is None:
+        tier = stricter(declared.tier, proposed_tier or declared.tier)
+        return _policy(name, tier, enabled=False, timeout=declared.timeout)
+    # What somebody else's description says of itself binds nobody: an admin's word does.
+    code = Tier.READ_ONLY if row.is_imported else declared.tier
+    tier = stricter(stricter(code, proposed_tier or code), Tier(row.tier))
+    return _policy(
+        name,
+        tier,
+        enabled=row.enabled,
+        timeout=float(row.time_limit or declared.timeout),
+        waits=row.dispatch == Tool.Dispatch.SPECULATIVE,
+        approvals=row.approvals_needed,
+        approver_group=row.approver_group_id,
+        rate_limit=row.rate_limit,
+    )
+
+
+def _policy(
+    name: str, tier: Tier, *, waits: bool = False, approvals: int = 0, **more: Any
+) -> Policy:
     return Policy(
         name=name,
         known=True,
-        enabled=row is not None and row.enabled,
         tier=tier,
-        eager=tier is Tier.READ_ONLY and not forced,
-        needs_approval=tier is Tier.IRREVERSIBLE or asks,
-        timeout=declared.timeout,
+        eager=tier is Tier.READ_ONLY and approvals == 0 and not waits,
+        approvals=approvals or int(tier is Tier.IRREVERSIBLE),
+        **more,
     )
+
+
+def may_set_tier(user: Any, row: Tool, tier: Tier) -> str:
+    """Why `user` may not give the tool of `row` this tier, in a sentence; "" if they may.
+
+    `row` has the tier that holds until now. Tighten freely; a tool of our own code never becomes
+    looser than its code, an imported one only by somebody who has the permission for it.
+    """
+    if why := row.looser_than_code(tier):
+        return why
+    is_looser = tier.rank < Tier(row.tier).rank
+    if row.is_imported and is_looser and not user.has_perm(LOOSEN_IMPORTED):
+        return _(
+            "This tool was imported. To make it looser, you need the permission to loosen "
+            "imported tools."
+        )
+    return ""
+
+
+def auto_undo(name: str) -> str:
+    """Whether what this tool did is undone by itself after a Stop, a value of Tool.AutoUndo; for
+    a tool without a row, never.
+    """
+    row = TOOLS.first("WHERE t.name = %s", [name])
+    return row.auto_undo if row is not None else Tool.AutoUndo.NEVER
 
 
 def sync() -> list[str]:

@@ -70,6 +70,9 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
     `epoch` is the epoch that it may act in; `position` its place in its turn; `number` its place
     in the run (1, 2, …); `text_offset` where in the turn's text the model wrote it. `unit` names
     the atomic unit that it is step `unit_step` of `unit_of` of ("": of none).
+    `consents_needed`: how many different people have to agree, as far as anybody was asked;
+    `consent_count`: how many have. `consent_digest` and `consent_by` are of the last of them, and
+    set once all have.
     """
 
     class UndoState(models.TextChoices):
@@ -121,6 +124,8 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="+"
     )
     consent_expires_at = models.DateTimeField(null=True, blank=True)
+    consents_needed = models.PositiveSmallIntegerField(default=0)
+    consent_count = models.PositiveSmallIntegerField(default=0)
     consent_used_at = models.DateTimeField(null=True, blank=True)
 
     doubted_at = models.DateTimeField(null=True, blank=True)
@@ -174,7 +179,13 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
                 fields=["state"],
                 name="open_calls",
                 condition=~models.Q(state__in=sorted(CALL.terminal)),
-            )
+            ),
+            # How often a tool acted of late: for its limit per hour, and its page in the admin.
+            models.Index(
+                fields=["tool", "-gate_passed_at"],
+                name="calls_let_out",
+                condition=models.Q(gate_passed_at__isnull=False),
+            ),
         ]
         triggers = [
             *state_triggers(CALL),

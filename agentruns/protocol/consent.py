@@ -1,7 +1,8 @@
-"""Consent: a person's word on one exact call (protocol I12).
+"""Consent: a person's word on one exact call (protocol I12), or that of several people.
 
 Guarantees that consent is bound to the digest of the arguments that were shown, has an expiry,
-is given or refused once, and only while the run may still act. The gate uses it up.
+is given once as many different people have agreed as the tool's policy demands, or refused by
+one, and only while the run may still act. The gate uses it up.
 Called by the review app under the run's lock, in the transaction that keeps the decision.
 """
 
@@ -9,44 +10,104 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from agentruns.errors import WrongState
-from agentruns.models import Run, ToolCall
+from agentruns.models import LedgerEvent, Run, ToolCall
 from agentruns.protocol.advance import advance
-from agentruns.protocol.ledger import DRIVER, SWEEPER, clock, lock_call_if_free, move_call, person
+from agentruns.protocol.ledger import (
+    DRIVER,
+    SWEEPER,
+    clock,
+    lock_call_if_free,
+    move_call,
+    person,
+    record,
+    save,
+)
 from agentruns.states import CALL
+from tools.contract import Tier
+from tools.policy import Policy, effective
+
+DUPLICATE = "duplicate"  # why it asks, where it is not for its tool's policy
+AGREED = ("call.approval_given", "call.approved")
 
 
-def ask(run: Run, call: ToolCall) -> None:
-    """Have the call wait for a person, until its approval runs out."""
+def ask(run: Run, call: ToolCall, *, approvals: int = 1, is_double: bool = False) -> None:
+    """Have the call wait for so many people, until its approval runs out. `is_double`: the same
+    effect stands in the thread already.
+    """
     expires = clock().now + timedelta(seconds=settings.APPROVAL_TTL)
+    data = {"digest": call.args_digest, "expires_at": expires.isoformat(), "needed": approvals}
     move_call(
         run,
         call,
         "ask",
         actor=DRIVER,
-        data={"digest": call.args_digest, "expires_at": expires.isoformat()},
+        data=data | ({"reason": DUPLICATE} if is_double else {}),
+        reason=DUPLICATE if is_double else "",
         consent_expires_at=expires,
+        consents_needed=approvals,
     )
 
 
+def needed(call: ToolCall, policy: Policy) -> int:
+    """How many people have to agree if anybody is asked: the stricter of then and now."""
+    return max(1, call.consents_needed, policy.approvals)
+
+
 def approve(run: Run, call: ToolCall, *, by: Any, digest: str) -> None:
-    """Let the call go, once, with exactly the arguments of `digest`. Raises WrongState."""
+    """One person agrees to exactly the arguments of `digest`; when enough have, the call goes,
+    once. Raises WrongState, also for somebody who has agreed already.
+    """
     _must_be_open(call)
     if digest != call.args_digest:
         raise WrongState(_("The call has changed since you saw it. Look at it again."))
+    policy = effective(call.tool, proposed_tier=Tier(call.tier))
+    said = voices(call, policy)
+    if person(by) in said:
+        raise WrongState(_("You have approved this already. It waits for somebody else."))
+    count, of = len(said) + 1, needed(call, policy)
+    data = {"digest": digest, "given": count, "needed": of}
+    if count < of:
+        save(call, consent_count=count, consents_needed=of)
+        record(run, "call.approval_given", actor=person(by), call=call, **data)
+        return
     move_call(
         run,
         call,
         "approve",
         actor=person(by),
-        data={"digest": digest},
+        data=data,
+        reason="",
         consent_digest=digest,
         consent_by=by,
+        consent_count=count,
+        consents_needed=of,
     )
     advance(run)
+
+
+def voices(call: ToolCall, policy: Policy) -> set[str]:
+    """Who has agreed so far, as actors; where a group has the say, those who are in it now."""
+    agreed = LedgerEvent.objects.filter(call=call, kind__in=AGREED, data__has_key="digest")
+    actors = set(agreed.values_list("actor", flat=True))
+    if policy.approver_group is None or not actors:
+        return actors
+    members = get_user_model().objects.filter(groups=policy.approver_group)
+    return actors & {person(each) for each in members}
+
+
+def tighten(run: Run, call: ToolCall, policy: Policy, *, actor: str) -> bool:
+    """An admin has changed the rules while the call waits: whether it takes more than it did."""
+    of, count = needed(call, policy), len(voices(call, policy))
+    if (of, count) == (max(1, call.consents_needed), call.consent_count):
+        return False
+    save(call, consents_needed=of, consent_count=count)
+    record(run, "call.approvals_raised", actor=actor, call=call, given=count, needed=of)
+    return True
 
 
 def reject(run: Run, call: ToolCall, *, by: Any, reason: str) -> None:

@@ -37,6 +37,7 @@ from tools.contract import (
     Unknown,
 )
 from tools.errors import NoEffect, ToolError
+from tools.policy import effective
 from tools.registry import RegisteredTool
 
 log = structlog.get_logger(__name__)
@@ -51,7 +52,8 @@ def execute_call(call_id: str, *, epoch: int) -> None:
     if taken is None or registered is None or taken.has_passed is False:
         return
     claim, call = taken.claim, taken.call
-    ctx = context_of(call, CallItems(call.pk, claim.token))
+    items = CallItems(call.pk, claim.token, claim.timeout)
+    ctx = context_of(call, items, timeout=claim.timeout)
     if not taken.has_passed:
         _prepare_and_commit(registered, ctx, claim, call)
     elif _is_in_time(claim, asked_at):
@@ -111,18 +113,19 @@ def look_up_call(call_id: str) -> None:
     record_lookup(call_id, found)
 
 
-def context_of(call: ToolCall, items: ItemLog | None = None) -> Context:
+def context_of(
+    call: ToolCall, items: ItemLog | None = None, *, timeout: float | None = None
+) -> Context:
     """What a tool is told about the call: its key, its run, who it acts for, its time limit, and
-    which of its items are out.
+    which of its items are out. `timeout`: seconds; as the tool's policy has it, if not given.
     """
     owner = call.run.owner
-    registered = registry.get(call.tool)
     return Context(
         request_id=call.request_id,
         run_id=call.run_id,
         call_id=call.pk,
         actor=owner.get_full_name() or owner.get_username(),
-        timeout=registered.timeout if registered else 10.0,
+        timeout=effective(call.tool).timeout if timeout is None else timeout,
         items=items or CallItems(call.pk),
     )
 

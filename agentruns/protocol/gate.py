@@ -4,14 +4,16 @@ Guarantees that an effect starts only for a running run, in its epoch, under a l
 covers it, with a tool that is enabled, within its budget, with consent where consent is needed,
 claimed by exactly one executor, and never as the unconfirmed double of an effect that already
 landed in the thread. The one exception: an atomic unit that had begun is finished (units.py).
-Each attempt passes anew. A call whose run is held (paused, or out of its budget) is not refused:
-it waits. The database's own trigger refuses the rest (models/call.py).
+Each attempt passes anew. A call whose run is held (paused, or out of its budget) is not refused,
+nor is one of a tool that has had its calls of this hour: it waits. The database's own trigger
+refuses the rest (models/call.py).
 """
 
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -22,6 +24,7 @@ from agentruns.models import Run, Terms, ToolCall
 from agentruns.protocol import checkpoints, items, units
 from agentruns.protocol.advance import HELD, advance, is_next
 from agentruns.protocol.budget import allows, enforce_budget
+from agentruns.protocol.consent import needed
 from agentruns.protocol.drain import settle
 from agentruns.protocol.ledger import (
     EXECUTOR,
@@ -32,6 +35,7 @@ from agentruns.protocol.ledger import (
     report_by,
     save,
 )
+from agentruns.protocol.rate import room_at
 from agentruns.protocol.sight import Sight, look
 from agentruns.states import READY
 from tools import registry
@@ -39,6 +43,7 @@ from tools.contract import Draft, Tier
 from tools.policy import Policy, combined
 
 BUDGET_EXHAUSTED = "budget_exhausted"
+RATE_LIMITED = "rate_limited"
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ def take_call(call_id: str, *, epoch: int) -> Taken | None:
     A message that arrives twice finds the claim taken; one that outlived its epoch finds that.
     """
     with transaction.atomic(durable=True):
-        sight = look(call_id)
+        sight = look(call_id, at_gate=True)
         claim = _claimed(sight, epoch)
         if claim is None:
             return None
@@ -142,8 +147,13 @@ def _claimed(sight: Sight, epoch: int) -> Claim | None:
         return None
     call.claim_token = secrets.token_hex(16)
     call.claim_expires_at = now + timedelta(seconds=settings.CLAIM_TTL)
-    registered = registry.get(call.tool)
-    return Claim(call.pk, call.claim_token, registered.timeout if registered else 0.0)
+    return Claim(call.pk, call.claim_token, policy_of(sight).timeout)
+
+
+def policy_of(sight: Sight) -> Policy:
+    """What the call's tool may do now: by its row, its code, and the tier when proposed."""
+    call = sight.call
+    return combined(call.tool, sight.tool, proposed_tier=Tier(call.tier))
 
 
 def _keep_claim(call: ToolCall) -> None:
@@ -188,7 +198,7 @@ def _keep(run: Run, call: ToolCall, draft: Draft) -> None:
 def pass_gate(claim: Claim) -> bool:
     """Let the call out, or refuse it for a reason that is recorded. Called before each attempt."""
     with transaction.atomic(durable=True):
-        sight = look(claim.call_id)
+        sight = look(claim.call_id, at_gate=True)
         reason = _ask(sight, claim)
     _go_on_after(sight, reason)
     return not reason
@@ -197,8 +207,7 @@ def pass_gate(claim: Claim) -> bool:
 def _ask(sight: Sight, claim: Claim) -> str:
     """The gate's answer, on record when this returns: "", or the reason why not."""
     call = sight.call
-    policy = combined(call.tool, sight.tool, proposed_tier=Tier(call.tier))
-    attempt = Attempt(sight, claim, policy, units.may_finish(sight.run, call))
+    attempt = Attempt(sight, claim, policy_of(sight), units.may_finish(sight.run, call))
     reason = next((code for code, holds in CHECKS if not holds(attempt)), "")
     if reason:
         _refuse(attempt, reason)
@@ -217,17 +226,11 @@ def _go_on_after(sight: Sight, reason: str) -> None:
 def _refuse(attempt: Attempt, reason: str) -> None:
     run, call = attempt.run, attempt.call
     may_be_denied = _is_ours(attempt) and (run.is_active or attempt.finishes)
+    if may_be_denied and reason == RATE_LIMITED:
+        _have_it_wait(attempt)
+        return
     if may_be_denied and not _is_held(attempt, reason):
-        items.end(
-            run,
-            call,
-            "deny",
-            actor=EXECUTOR,
-            reason=reason,
-            data={"reason": reason},
-            ended_at=attempt.now,
-        )
-        units.break_up(run, call)
+        deny(run, call, reason, actor=EXECUTOR, now=attempt.now)
         settle(run)
         advance(run)
         return
@@ -236,6 +239,27 @@ def _refuse(attempt: Attempt, reason: str) -> None:
     # Else the row already says why it never started, or it is somebody else's to settle.
     why = run.suspended_reason or reason
     record(run, "gate.refused", actor=EXECUTOR, call=call, reason=why, state=call.state)
+
+
+def deny(run: Run, call: ToolCall, reason: str, *, actor: str, now: datetime) -> None:
+    """Under the run's lock: it is not let out, nor are the steps that depend on it."""
+    data = {"reason": reason}
+    items.end(run, call, "deny", actor=actor, reason=reason, data=data, ended_at=now)
+    units.break_up(run, call)
+
+
+def _have_it_wait(attempt: Attempt) -> None:
+    """It comes again when its tool has room, and asks the gate again. A draft stays as it is."""
+    run, call = attempt.run, attempt.call
+    due = _room_at(attempt) or attempt.now
+    data = {"reason": RATE_LIMITED, "next_attempt_at": due.isoformat()}
+    fields = {"reason": RATE_LIMITED, "next_attempt_at": due}
+    unclaimed = {"claim_token": "", "claim_expires_at": None}
+    if call.state == "approved":
+        move_call(run, call, "postpone", actor=EXECUTOR, data=data, **fields, **unclaimed)
+    else:
+        save(call, **fields, **unclaimed)
+        record(run, "call.held_up", actor=EXECUTOR, call=call, **data)
 
 
 def _is_held(attempt: Attempt, reason: str) -> bool:
@@ -252,13 +276,17 @@ def _let_through(attempt: Attempt) -> None:
     run, call, now = attempt.run, attempt.call, attempt.now
     checkpoints.before_call(run, call, attempt.policy.tier, now)
     used = {"consent_used_at": now} if call.consent_digest else {}
-    finishes = {"finishes_unit": call.unit} if attempt.finishes else {}
+    about: dict[str, Any] = {"tier": attempt.policy.tier, "epoch": run.epoch}
+    if attempt.finishes:
+        about["finishes_unit"] = call.unit
+    if used:
+        about["approvals"] = needed(call, attempt.policy)
     move_call(
         run,
         call,
         "pass_gate",
         actor=EXECUTOR,
-        data={"tier": attempt.policy.tier, "epoch": run.epoch, **finishes},
+        data=about,
         claim_token=call.claim_token,
         claim_expires_at=call.claim_expires_at,
         gate_passed_at=now,
@@ -279,29 +307,39 @@ def _grant_covers(a: Attempt) -> bool:
     return grant is not None and a.call.tool in grant.tools and a.policy.tier in grant.tiers
 
 
-def _has_consent(a: Attempt) -> bool:
+def has_consent(call: ToolCall, policy: Policy, now: datetime) -> bool:
     """Whoever was asked has the last word, also where nobody would be asked any more (I12)."""
-    return not (a.policy.needs_approval or a.call.consent_digest) or _consent_holds(a)
+    is_asked = policy.needs_approval or call.consent_digest != ""
+    return not is_asked or _consent_holds(call, policy, now)
+
+
+def _consent_holds(call: ToolCall, policy: Policy, now: datetime) -> bool:
+    return (
+        call.consent_digest == call.args_digest != ""
+        and call.consent_count >= needed(call, policy)
+        and call.consent_used_at is None
+        and call.consent_expires_at is not None
+        and call.consent_expires_at > now
+    )
 
 
 def _is_confirmed(a: Attempt) -> bool:
-    return not a.sight.is_double or _consent_holds(a)
-
-
-def _consent_holds(a: Attempt) -> bool:
-    call = a.call
-    return (
-        call.consent_digest == call.args_digest != ""
-        and call.consent_used_at is None
-        and call.consent_expires_at is not None
-        and call.consent_expires_at > a.now
-    )
+    return not a.sight.is_double or _consent_holds(a.call, a.policy, a.now)
 
 
 def _is_within_budget(a: Attempt) -> bool:
     """A unit that has begun is finished, whatever it costs."""
     has_begun = a.call.unit_step > 1
     return has_begun or allows(a.run, a.policy.tier, a.now)
+
+
+def _room_at(a: Attempt) -> datetime | None:
+    """When there is room for the call; None if there is now. As to its budget, a unit that has
+    begun is finished.
+    """
+    if a.policy.rate_limit is None or a.call.unit_step > 1:
+        return None
+    return room_at(a.call.tool, a.policy.rate_limit)
 
 
 # In the order of protocol §5; the first that does not hold is the reason.
@@ -312,8 +350,10 @@ CHECKS: list[tuple[str, Callable[[Attempt], bool]]] = [
     ("unknown_tool", lambda a: a.policy.known),
     ("grant_does_not_cover", _grant_covers),
     ("tool_disabled", lambda a: a.policy.enabled),
-    ("needs_consent", _has_consent),
+    ("needs_consent", lambda a: has_consent(a.call, a.policy, a.now)),
     (BUDGET_EXHAUSTED, _is_within_budget),
     ("duplicate", _is_confirmed),
     ("unit_incomplete", lambda a: units.is_whole(a.call)),
+    # The last: what will be denied does not wait.
+    (RATE_LIMITED, lambda a: _room_at(a) is None),
 ]

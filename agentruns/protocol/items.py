@@ -33,16 +33,20 @@ from tools.contract import (
     Unknown,
 )
 from tools.errors import ToolError
+from tools.policy import effective
 
 NAMED = 20  # of the items that were not done, to the model
 
 
 @dataclass(frozen=True)
 class CallItems:
-    """The item log of one attempt (a tools.contract.ItemLog)."""
+    """The item log of one attempt (a tools.contract.ItemLog). `timeout`: seconds for each item, as
+    the executor was told; as the tool's policy has it, if not given.
+    """
 
     call_id: str
     token: str = ""
+    timeout: float | None = None
 
     def done(self) -> dict[str, Data]:
         return receipts_of(self.call_id)
@@ -57,7 +61,8 @@ class CallItems:
             position = keys_of(call).index(key) + 1
             signal = _signal(run, call, self.token)
             if call.state == "in_flight" and call.claim_token == self.token:
-                save(call, deadline_at=report_by(clock().now, _timeout(call)))
+                timeout = effective(call.tool).timeout if self.timeout is None else self.timeout
+                save(call, deadline_at=report_by(clock().now, timeout))
         # As at the gate: who was held up here does not act on an old answer, but asks again.
         if signal is None and pausepoints.clock() - asked_at > SEND_WINDOW:
             signal = PauseSignal("it was held up")
@@ -176,8 +181,3 @@ def _signal(run: Run, call: ToolCall, token: str) -> BaseException | None:
     if run.epoch != call.epoch or not run.is_active:
         return StopSignal("the run was stopped")
     return PauseSignal("the run is held") if run.status == "suspended" else None
-
-
-def _timeout(call: ToolCall) -> float:
-    registered = registry.get(call.tool)
-    return registered.timeout if registered else 0.0

@@ -83,9 +83,21 @@ def lock_tree(run_id: str) -> list[Run]:
         locked |= {pk: lock_run(pk) for pk in new}
 
 
-def lock_run_of(call_id: str) -> Run:
-    """Lock the run of a call. Raises NotFound."""
-    of_call = "WHERE t.id = (SELECT run_id FROM agentruns_toolcall WHERE id = %s)"
+# Of two runs of a thread that want the same effect, one is at the gate at a time: their calls are
+# told apart by nothing that a run's own lock guards.
+ALONE = """(c.tier = 'read_only' OR pg_advisory_xact_lock(
+  hashtextextended(r.thread_id || ' ' || c.tool || ' ' || c.args_digest, 0)) IS NOT NULL)"""
+RUN_OF_CALL = "WHERE t.id = (SELECT run_id FROM agentruns_toolcall WHERE id = %s)"
+RUN_OF_CALL_ALONE = f"""WHERE t.id = (
+  SELECT c.run_id FROM agentruns_toolcall c JOIN agentruns_run r ON r.id = c.run_id
+   WHERE c.id = %s AND {ALONE})"""  # noqa: S608  (columns)
+
+
+def lock_run_of(call_id: str, *, alone: bool = False) -> Run:
+    """Lock the run of a call; with `alone`, first keep every other call to the same effect in the
+    thread from doing so, which is only for who holds no run's lock yet. Raises NotFound.
+    """
+    of_call = RUN_OF_CALL_ALONE if alone else RUN_OF_CALL
     run = RUNS.first(f"{of_call} FOR NO KEY UPDATE", [call_id])
     if run is None:
         raise NotFound(call_id=call_id)

@@ -19,6 +19,19 @@ from tools import prepared
 from tools.models import Tool
 from tools.prepared import Rows
 
+# What its policy is made of.
+OF_TOOL = (
+    "name",
+    "tier",
+    "enabled",
+    "dispatch",
+    "approvals_needed",
+    "approver_group",
+    "time_limit",
+    "rate_limit",
+    "source",
+)
+
 
 @dataclass(frozen=True)
 class Sight:
@@ -42,9 +55,11 @@ class Sight:
         return [call for call in self.open_calls if call.pk != self.call.pk]
 
 
-def look(call_id: str) -> Sight:
-    """Lock the call's run, then look. Raises NotFound."""
-    run = lock_run_of(call_id)
+def look(call_id: str, *, at_gate: bool = False) -> Sight:
+    """Lock the call's run, then look. `at_gate`: no double of the call passes the gate meanwhile.
+    Raises NotFound.
+    """
+    run = lock_run_of(call_id, alone=at_gate)
     row = prepared.row(_statement(), [call_id])
     if row is None:
         raise NotFound(call_id=call_id)
@@ -58,7 +73,7 @@ def look(call_id: str) -> Sight:
 @cache
 def _rows() -> tuple[Rows, ...]:
     owner = Rows(get_user_model(), "id", "username", "first_name", "last_name")
-    tool = Rows(Tool, "name", "tier", "enabled", "dispatch", "approval")
+    tool = Rows(Tool, *OF_TOOL)
     return Rows(ToolCall), owner, tool, Rows(Grant, "id", "tools", "tiers")
 
 

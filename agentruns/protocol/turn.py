@@ -185,7 +185,8 @@ def _route(run: Run, call: ToolCall, policy: Policy, problem: BadArguments | Non
 def _release(run: Run, call: ToolCall) -> None:
     """A buffered call whose answer ended: a person's consent is needed, or it goes by its tier."""
     policy = effective(call.tool, proposed_tier=Tier(call.tier))
-    if policy.needs_approval or is_duplicate(call):
-        ask(run, call)
+    is_double = is_duplicate(call)
+    if policy.needs_approval or is_double:
+        ask(run, call, approvals=max(1, policy.approvals), is_double=is_double)
     else:
         move_call(run, call, "approve", actor=DRIVER, data={"by": "tier"})

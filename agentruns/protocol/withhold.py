@@ -28,7 +28,7 @@ def withhold_call(call_id: str, *, by: Any) -> ToolCall:
             return call
         if not call.is_held_back:
             raise WrongState(_("It is not waiting to be sent any more."), state=call.state)
-        ended = {"reason": WITHHELD, "data": {}, "ended_at": clock().now}
-        items.end(run, call, "void", actor=person(by), **ended)
+        actor, now = person(by), clock().now
+        items.end(run, call, "void", actor=actor, reason=WITHHELD, data={}, ended_at=now)
         advance(run)
     return call

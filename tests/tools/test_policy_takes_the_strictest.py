@@ -48,7 +48,7 @@ def test_the_row_is_read_afresh_every_time() -> None:
 
 
 def test_an_admin_may_make_a_read_wait_and_any_call_ask() -> None:
-    tag("mail.search", dispatch=Tool.Dispatch.SPECULATIVE, approval=Tool.Approval.ALWAYS)
+    tag("mail.search", dispatch=Tool.Dispatch.SPECULATIVE, approvals_needed=1)
     found = effective("mail.search")
     assert not found.eager
     assert found.needs_approval

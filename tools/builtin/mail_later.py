@@ -48,7 +48,7 @@ class EmailSendLater:
         "a mail that has left cannot."
     )
     undo_note = gettext_lazy(
-        "The mail has left. While it was held it could be taken back; now you can send a correction."
+        "The mail has left. It could be taken back while it was held; now a correction can follow."
     )
 
     def describe(self, args: SendLater) -> str:

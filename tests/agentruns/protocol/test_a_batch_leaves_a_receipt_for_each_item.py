@@ -180,7 +180,7 @@ def test_a_batch_that_is_not_let_through_again_is_done_as_far_as_it_is(
 
 def test_one_consent_is_for_all_of_it(steps: Steps, outside: Outside, settings: Settings) -> None:
     settings.RETRY_BACKOFF = 0
-    Tool.objects.filter(name="test.batch").update(approval="always")
+    Tool.objects.filter(name="test.batch").update(approvals_needed=1)
     outside.answers["test.batch"] = ["", "busy"]
     _run, call = batch(steps, 3)
     steps.approve(call)

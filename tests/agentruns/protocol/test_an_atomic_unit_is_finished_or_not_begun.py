@@ -71,7 +71,7 @@ def test_two_orders_are_two_units(steps: Steps, outside: Outside) -> None:
 
 
 def test_it_waits_while_one_of_its_steps_waits_for_a_person(steps: Steps, outside: Outside) -> None:
-    Tool.objects.filter(name="test.ship").update(approval="always")
+    Tool.objects.filter(name="test.ship").update(approvals_needed=1)
     run, calls = ordered(steps)
 
     assert (now(run).status, now(run).suspended_reason) == ("suspended", "approval")
@@ -86,7 +86,7 @@ def test_it_waits_while_one_of_its_steps_waits_for_a_person(steps: Steps, outsid
 def test_a_step_that_is_rejected_keeps_the_unit_from_beginning(
     steps: Steps, outside: Outside
 ) -> None:
-    Tool.objects.filter(name="test.pay").update(approval="always")
+    Tool.objects.filter(name="test.pay").update(approvals_needed=1)
     run, calls = ordered(steps)
 
     steps.reject(calls[1])

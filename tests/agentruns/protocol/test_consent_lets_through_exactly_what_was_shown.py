@@ -138,7 +138,7 @@ def test_a_question_that_nobody_answers_runs_out(steps: Steps) -> None:
 
 
 def test_an_admin_can_have_any_tool_ask(steps: Steps) -> None:
-    Tool.objects.filter(name="test.book").update(approval="always")
+    Tool.objects.filter(name="test.book").update(approvals_needed=1)
 
     _run, (call,) = steps.running("test.book")
 

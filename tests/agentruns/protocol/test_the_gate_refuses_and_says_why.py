@@ -36,7 +36,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         "needs_consent",
     ),
     "an admin wants to be asked": (
-        lambda call: Tool.objects.filter(name=call.tool).update(approval="always"),
+        lambda call: Tool.objects.filter(name=call.tool).update(approvals_needed=1),
         "needs_consent",
     ),
     "its row of policy is gone": (
