@@ -12,7 +12,7 @@ UV := $(BIN)/uv
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help up test check fmt drill matrix bench lock clean check-style check-types check-layers \
+.PHONY: help up test check fmt drill drill-all matrix bench lock clean check-style check-types check-layers \
 	check-django check-templates check-api check-tools check-model
 .DEFAULT_GOAL := help
 
@@ -22,6 +22,7 @@ help:
 	@echo "make check   format, lint, types, layers, migrations, templates, API description, tools,"
 	@echo "            and the model of the protocol"
 	@echo "make drill   stop a run at a chosen point and compare ledger and world (ARGS=\"--help\")"
+	@echo "make drill-all  play every scenario: to its end and undone, and stopped"
 	@echo "make matrix  stop runs at every boundary while something goes wrong; about 40 minutes"
 	@echo "make bench   measure a durable call and Stop (ARGS=\"--quick\", ARGS=--json)"
 	@echo "make fmt     format the code"
@@ -37,6 +38,9 @@ test: .venv/dev.stamp
 
 drill: .venv/run.stamp
 	@exec $(MANAGE) drill $(ARGS)
+
+drill-all: .venv/run.stamp
+	@exec $(MANAGE) drill_all $(ARGS)
 
 matrix: .venv/dev.stamp
 	@exec $(PY) -m tests.matrix $(ARGS)

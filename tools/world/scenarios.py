@@ -94,7 +94,9 @@ class ScenarioAgent:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One script. `pace` is in tokens per second; `listed` ones are offered to people."""
+    """One script. `pace` is in tokens per second; `listed` ones are offered to people. `stop_at`:
+    points where a drill of it is worth while, beside those of every scenario.
+    """
 
     name: str
     title: str
@@ -103,6 +105,7 @@ class Scenario:
     turns: tuple[Turn, ...]
     pace: float
     listed: bool
+    stop_at: tuple[str, ...] = ()
 
 
 def load(name: str) -> Scenario:
@@ -163,7 +166,7 @@ class _Reader:
     def scenario(self) -> Scenario:
         root = self.root()
         required = ("name", "title", "goal", "agent", "turns")
-        fields = self.mapping(root, required, optional=("pace", "listed"))
+        fields = self.mapping(root, required, optional=("pace", "listed", "stop_at"))
         name = self.text(fields["name"])
         if name != self.path.stem:
             problem = _("the name is “{name}”, but the file is called “{file}”")
@@ -176,6 +179,7 @@ class _Reader:
             turns=tuple(self.turn(node) for node in self.sequence(fields["turns"])),
             pace=self.number(fields["pace"], least=1) if "pace" in fields else 30.0,
             listed=self.flag(fields["listed"]) if "listed" in fields else False,
+            stop_at=self.texts(fields["stop_at"]) if "stop_at" in fields else (),
         )
 
     def root(self) -> yaml.Node:
@@ -196,7 +200,7 @@ class _Reader:
         return ScenarioAgent(
             name=self.text(fields["name"]),
             description=self.text(fields["description"]),
-            tools=tuple(self.text(tool) for tool in self.sequence(fields["tools"])),
+            tools=self.texts(fields["tools"]),
         )
 
     def turn(self, node: yaml.Node) -> Turn:
@@ -282,6 +286,9 @@ class _Reader:
         if not isinstance(value, str) or not value.strip():
             self.refuse(node, _("this must be text, and not empty"))
         return value
+
+    def texts(self, node: yaml.Node) -> tuple[str, ...]:
+        return tuple(self.text(each) for each in self.sequence(node))
 
     def number(self, node: yaml.Node, *, least: float) -> float:
         value = _construct(node) if isinstance(node, yaml.ScalarNode) else None
