@@ -68,7 +68,9 @@ def combined(name: str, row: Tool | None, *, proposed_tier: Tier | None = None) 
     )
 
 
-def _policy(name: str, tier: Tier, *, waits: bool = False, approvals: int = 0, **more: Any) -> Policy:
+def _policy(
+    name: str, tier: Tier, *, waits: bool = False, approvals: int = 0, **more: Any
+) -> Policy:
     return Policy(
         name=name,
         known=True,

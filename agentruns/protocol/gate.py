@@ -5,7 +5,8 @@ covers it, with a tool that is enabled, within its budget, with consent where co
 claimed by exactly one executor, and never as the unconfirmed double of an effect that already
 landed in the thread. The one exception: an atomic unit that had begun is finished (units.py).
 Each attempt passes anew. A call whose run is held (paused, or out of its budget) is not refused,
-nor is one of a tool that has had its calls of this hour: it waits. The database's own trigger refuses the rest (models/call.py).
+nor is one of a tool that has had its calls of this hour: it waits. The database's own trigger
+refuses the rest (models/call.py).
 """
 
 import secrets

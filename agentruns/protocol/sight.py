@@ -19,7 +19,6 @@ from tools import prepared
 from tools.models import Tool
 from tools.prepared import Rows
 
-
 # What its policy is made of.
 OF_TOOL = (
     "name",
