@@ -12,6 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agentruns.models import Checkpoint, Output, Run, StopRequest, ToolCall
+from agentruns.protocol.advance import double_of
+from agentruns.protocol.consent import DUPLICATE
 from agentruns.protocol.units import in_words, unfinished
 from agentruns.states import CALL, GROUPS, NOT_YET_IN_FLIGHT, WAITING
 from tools import registry
@@ -45,7 +47,17 @@ def entry(call: ToolCall) -> dict[str, Any]:
         "attempts": call.attempts,
         "next_attempt_at": call.next_attempt_at.isoformat() if call.next_attempt_at else None,
         "unit": in_words(call) if call.unit else "",
+        "approvals_needed": call.consents_needed,
+        "approvals_given": call.consent_count,
+        "duplicate_of": _duplicate_of(call),
     }
+
+
+def _duplicate_of(call: ToolCall) -> str:
+    """The call whose effect this one would repeat, if that is why it asks."""
+    is_asking = call.state == "awaiting_approval" and call.reason == DUPLICATE
+    double = double_of(call) if is_asking else None
+    return double.pk if double else ""
 
 
 def groups_of(run: Run) -> Groups:

@@ -12,15 +12,19 @@ Who *stops* a run may hold it, let it go on, and raise its limits too. *Takes ov
 that keeps what has not started for the person who goes on with it. *Decides* is the word on a
 call that needs approval, and on what became of a call in doubt. Rights are read anew at every
 question, so that a right taken away is gone at once.
+
+Where an admin has named a group that approves the calls of a tool, its members alone do, and see
+the runs that have such a call.
 """
 
 from typing import TypeAlias
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agentruns.errors import NotAllowed, NotFound
-from agentruns.models import Run
+from agentruns.models import Run, ToolCall
+from tools.models import Tool
 
 Person: TypeAlias = User | AnonymousUser
 
@@ -39,7 +43,7 @@ def is_admin(user: Person) -> bool:
 
 def may_see(user: Person, run: Run) -> bool:
     """Whether the person may know that the run exists, and read all of it."""
-    return _owns(user, run) or is_admin(user) or is_reviewer(user)
+    return _owns(user, run) or is_admin(user) or is_reviewer(user) or _approves_in(user, run)
 
 
 def may_stop(user: Person, run: Run) -> bool:
@@ -55,6 +59,15 @@ def may_decide(user: Person, run: Run) -> bool:
     return _owns(user, run) or (user.is_active and user.is_superuser) or is_reviewer(user)
 
 
+def may_approve(user: Person, run: Run, group: int | None) -> bool:
+    """Whether the person's word counts for a call whose tool has its calls approved by the group
+    with this id, or by whoever decides.
+    """
+    if group is None:
+        return may_decide(user, run)
+    return user.is_active and user.groups.filter(pk=group).exists()
+
+
 def may_undo(user: Person, run: Run) -> bool:
     return _owns(user, run) or is_admin(user)
 
@@ -63,7 +76,14 @@ def visible_runs(user: Person) -> QuerySet[Run]:
     """Every run that the person may see."""
     if is_admin(user) or is_reviewer(user):
         return Run.objects.all()
-    return Run.objects.filter(owner_id=user.pk) if user.is_active else Run.objects.none()
+    if not user.is_active:
+        return Run.objects.none()
+    own = Q(owner_id=user.pk)
+    names = list(_tools_approved_by(user))
+    if not names:
+        return Run.objects.filter(own)
+    asked = ToolCall.objects.filter(run=OuterRef("pk"), tool__in=names)
+    return Run.objects.filter(own | Exists(asked))
 
 
 def require(user: Person, run: Run, *, allowed: bool) -> User:
@@ -76,6 +96,18 @@ def require(user: Person, run: Run, *, allowed: bool) -> User:
     if may_see(user, run):
         raise NotAllowed(run_id=run.pk)
     raise NotFound(run_id=run.pk)
+
+
+def _approves_in(user: Person, run: Run) -> bool:
+    return (
+        user.is_active
+        and ToolCall.objects.filter(run=run, tool__in=_tools_approved_by(user)).exists()
+    )
+
+
+def _tools_approved_by(user: Person) -> QuerySet[Tool, str]:
+    """The names of the tools whose calls are approved by a group that the person is in."""
+    return Tool.objects.filter(approver_group__user=user.pk).values_list("name", flat=True)
 
 
 def _owns(user: Person, run: Run) -> bool:

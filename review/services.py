@@ -4,19 +4,20 @@ The only writer of Approval. Each verb checks the person's right first: NotFound
 may not even see the run, NotAllowed for somebody who may see it but not decide.
 """
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from agentruns import doorbell, pausepoints
-from agentruns.errors import BadInput, NotFound, WrongState
+from agentruns.errors import BadInput, NotAllowed, NotFound, WrongState
 from agentruns.models import Run, ToolCall
 from agentruns.protocol import consent, doubt
 from agentruns.protocol.ledger import clock, lock_call
-from agentruns.rights import Person, may_decide, require
+from agentruns.rights import Person, may_approve, may_decide, may_see, require
 from agentruns.states import STOPPED_RUN, STOPPING_RUN
 from review.models import Approval
 from tools import registry
+from tools.policy import effective
 
 REASON_LIMIT = 500
 EVIDENCE_LIMIT = 2000
@@ -25,7 +26,9 @@ EVIDENCE_LIMIT = 2000
 def decide(call_id: str, *, by: Person, verdict: str, digest: str, reason: str = "") -> Approval:
     """Approve or reject the call that was shown with `digest`; returns the decision as kept.
 
-    The same decision again, by the same person, is the same Approval. Raises WrongState, whose
+    Where several people have to agree, each has a decision of their own, and the last one lets the
+    call go; one rejection is enough to refuse it. The same decision again, by the same person, is
+    the same Approval. Raises WrongState, whose
     sentence says what happened since, if this can no longer be decided; BadInput, NotAllowed,
     NotFound.
     """
@@ -34,7 +37,8 @@ def decide(call_id: str, *, by: Person, verdict: str, digest: str, reason: str =
     reason = _text(reason, REASON_LIMIT, "reason")
     with transaction.atomic(durable=True):
         run, call = lock_call(call_id)
-        decider = require(by, run, allowed=may_decide(by, run))
+        decider = _decider(by, run, call)
+        was = call.state
         if earlier := _same_decision(call, decider, verdict, digest):
             return earlier
         _must_be_open(run, call)
@@ -53,7 +57,8 @@ def decide(call_id: str, *, by: Person, verdict: str, digest: str, reason: str =
             decided_by=decider,
             decided_at=clock().now,
         )
-    pausepoints.reach(run.pk, f"call:{call.number}:{call.state}")
+    if call.state != was:
+        pausepoints.reach(run.pk, f"call:{call.number}:{call.state}")
     return approval
 
 
@@ -86,13 +91,21 @@ def _must_decide(user: Person, call_id: str) -> ToolCall:
     return call
 
 
+def _decider(by: Person, run: Run, call: ToolCall) -> User:
+    """The person, if their word counts for this call. Raises NotAllowed, NotFound."""
+    group = effective(call.tool).approver_group
+    allowed = may_approve(by, run, group)
+    if not allowed and group is not None and may_see(by, run):
+        name = Group.objects.values_list("name", flat=True).get(pk=group)
+        sentence = _("Only members of the group “%(group)s” decide this.") % {"group": name}
+        raise NotAllowed(sentence, run_id=run.pk)
+    return require(by, run, allowed=allowed)
+
+
 def _same_decision(call: ToolCall, user: User, verdict: str, digest: str) -> Approval | None:
-    """A second click, or a request sent again: the decision that stands already, if it is this."""
-    if call.state == "awaiting_approval":
-        return None
-    last = Approval.objects.filter(call=call).first()
-    same = last and (last.decided_by_id, last.verdict, last.digest) == (user.pk, verdict, digest)
-    return last if same else None
+    """A second click, or a request sent again: what this person decided last, if it is this."""
+    last = Approval.objects.filter(call=call, decided_by=user).first()
+    return last if last and (last.verdict, last.digest) == (verdict, digest) else None
 
 
 def _must_be_open(run: Run, call: ToolCall) -> None:

@@ -13,6 +13,7 @@ from agentruns.admin.runs import (
     StopRequestAdmin,
     ToolCallAdmin,
 )
+from agentruns.admin.tools import ToolAdmin
 
 __all__ = [
     "AgentAdmin",
@@ -25,6 +26,7 @@ __all__ = [
     "ReadOnlyAdmin",
     "RunAdmin",
     "StopRequestAdmin",
+    "ToolAdmin",
     "ToolCallAdmin",
     "UserAdmin",
 ]

@@ -145,6 +145,15 @@ class Call(serializers.Serializer[Any]):
     unit = serializers.CharField(
         allow_blank=True, help_text="The atomic unit that it is a step of, and which step."
     )
+    approvals_needed = serializers.IntegerField(
+        default=0, help_text="How many different people have to agree; 0 if nobody was asked."
+    )
+    approvals_given = serializers.IntegerField(default=0, help_text="How many have.")
+    duplicate_of = serializers.CharField(
+        allow_blank=True,
+        default="",
+        help_text="The call whose effect it would repeat, where that is why it asks.",
+    )
 
 
 class Groups(serializers.Serializer[Any]):

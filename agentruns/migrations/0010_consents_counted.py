@@ -30,6 +30,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='toolcall',
-            index=models.Index(condition=models.Q(('gate_passed_at__isnull', False)), fields=['tool', '-gate_passed_at'], name='calls_let_out'),
+            index=models.Index(condition=models.Q(('ended_at__isnull', False)), fields=['tool', '-ended_at'], name='ended_calls_of_a_tool'),
         ),
     ]

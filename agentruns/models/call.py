@@ -180,11 +180,12 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
                 name="open_calls",
                 condition=~models.Q(state__in=sorted(CALL.terminal)),
             ),
-            # How often a tool acted of late: for its limit per hour, and its page in the admin.
+            # What became of a tool's calls of late: for its limit per hour, and its page in the
+            # admin. Of those that have ended, so that each call is entered once.
             models.Index(
-                fields=["tool", "-gate_passed_at"],
-                name="calls_let_out",
-                condition=models.Q(gate_passed_at__isnull=False),
+                fields=["tool", "-ended_at"],
+                name="ended_calls_of_a_tool",
+                condition=models.Q(ended_at__isnull=False),
             ),
         ]
         triggers = [

@@ -1,14 +1,17 @@
 """Each call of a run as people read it: its badge, what is known of it, what they can do."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agentruns.models import CallItem, LedgerEvent, Run, StopRequest, ToolCall
+from agentruns.page.asking import Question, question_of
 from agentruns.page.items import OF_ITEMS, Item, count_items, items_of
 from agentruns.page.moments import crossing
 from agentruns.page.people import names_of
@@ -26,6 +29,8 @@ from agentruns.page.words import (
     undone_words,
 )
 from agentruns.protocol.advance import HELD
+from agentruns.protocol.consent import AGREED
+from agentruns.protocol.gate import RATE_LIMITED
 from agentruns.protocol.outcome import ATTEMPT_LIMIT
 from agentruns.protocol.units import in_words
 from agentruns.states import CALL, WAITING
@@ -57,6 +62,7 @@ class Action:
     undo_words: str = ""
     can_undo: bool = False
     step: UndoStep | None = None
+    question: Question | None = None
     can_look_up: bool = False
     is_looking_up: bool = False
     asks_until: datetime | None = None
@@ -79,14 +85,16 @@ class Action:
 
 @dataclass(frozen=True)
 class Context:
-    """What the actions of one run are read against."""
+    """What the actions of one run are read against, by whom."""
 
     run: Run
+    user: Any
     stops: Sequence[StopRequest]
     doubts: Mapping[str, datetime]
     words: Mapping[str, "Word"]
     steps: Mapping[str, Compensation]
     items: Mapping[str, Sequence[CallItem]]
+    agreed: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -105,6 +113,18 @@ def words_of(run: Run) -> dict[str, Word]:
     return {call_id: Word(names[event.actor], event) for call_id, event in last.items()}
 
 
+def agreed_of(run: Run, calls: Sequence[ToolCall]) -> dict[str, list[str]]:
+    """Who approved each call that several people had to approve, in their order, by its id."""
+    found: dict[str, list[str]] = defaultdict(list)
+    if any(call.consent_count > 1 for call in calls):
+        events = LedgerEvent.objects.filter(run=run, kind__in=AGREED, data__has_key="digest")
+        said = list(events.order_by("seq").values_list("call_id", "actor"))
+        names = names_of(actor for _call_id, actor in said)
+        for call_id, actor in said:
+            found[str(call_id)].append(names[actor])
+    return found
+
+
 def action_of(call: ToolCall, context: Context) -> Action:
     """One call as people read it."""
     step = context.steps.get(call.pk)
@@ -121,6 +141,7 @@ def action_of(call: ToolCall, context: Context) -> Action:
         undo_words=_undo_words(foreseen.code, foreseen.text),
         can_undo=foreseen.can_undo,
         step=_step(step) if step else None,
+        question=question_of(call, context.run, context.user),
         can_look_up=bool(registered and registered.has_lookup),
         is_looking_up=call.state == "in_doubt" and call.next_lookup_at is not None,
         asks_until=call.consent_expires_at if call.state == "awaiting_approval" else None,
@@ -147,7 +168,13 @@ def _of_waiting(call: ToolCall, context: Context) -> list[str]:
     asked = ""
     if call.state == "awaiting_approval" and call.consent_expires_at:
         asked = _("can be approved until %(time)s") % {"time": clock(call.consent_expires_at)}
-    return [_unit(call), _approved(call), asked, _tried(call)]
+    so_far = ""
+    if call.state == "awaiting_approval" and call.consents_needed > 1:
+        so_far = _("%(given)d of %(needed)d approvals") % {
+            "given": call.consent_count,
+            "needed": call.consents_needed,
+        }
+    return [_unit(call), _approved(call, context), so_far, asked, _tried(call)]
 
 
 def _of_flying(call: ToolCall, context: Context) -> list[str]:
@@ -156,7 +183,7 @@ def _of_flying(call: ToolCall, context: Context) -> list[str]:
     if call.deadline_at:
         until = _("it has until %(time)s to answer") % {"time": clock(_deadline(call, context.run))}
     firm = _("cannot be broken off") if call.is_uninterruptible else ""
-    return [_unit(call), firm, _approved(call), left, until]
+    return [_unit(call), firm, _approved(call, context), left, until]
 
 
 def _deadline(call: ToolCall, run: Run) -> datetime | None:
@@ -172,7 +199,7 @@ def _of_done(call: ToolCall, context: Context) -> list[str]:
     corrected = ""
     if call.contradicted_at:
         corrected = _("first taken as not done; a receipt turned up later")
-    return [_unit(call), _approved(call), across, _said(call, context), corrected]
+    return [_unit(call), _approved(call, context), across, _said(call, context), corrected]
 
 
 def _of_doubt(call: ToolCall, context: Context) -> list[str]:
@@ -211,10 +238,11 @@ def _of_never_started(call: ToolCall, context: Context) -> list[str]:
     return [_unit(call), why]
 
 
-def _approved(call: ToolCall) -> str:
+def _approved(call: ToolCall, context: Context) -> str:
     if call.consent_by is None or call.state == "awaiting_approval":
         return ""
-    return _("approved by %(name)s") % {"name": name_of(call.consent_by)}
+    names = context.agreed.get(call.pk) or [name_of(call.consent_by)]
+    return _("approved by %(name)s") % {"name": ", ".join(names)}
 
 
 def _unit(call: ToolCall) -> str:
@@ -226,6 +254,10 @@ def _tried(call: ToolCall) -> str:
     """“tried 2 of 4, again in 3 s”, for what had no effect and is tried again."""
     if call.next_attempt_at is None:
         return ""
+    if call.reason == RATE_LIMITED:
+        return _("as many went out in the last hour as may; its turn comes at %(time)s") % {
+            "time": clock(call.next_attempt_at)
+        }
     if call.is_held_back:
         time = {"time": clock(call.next_attempt_at)}
         return _("It is sent at %(time)s, unless it is taken back or the run is stopped.") % time

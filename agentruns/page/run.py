@@ -146,7 +146,7 @@ def build(run: Run, user: Any) -> RunPage:
     stops = stops_of(run)
     stop, past = stop_in_force(run, stops), past_stops(run, stops)
     doubts = doubts_of(run)
-    found = _actions(run, calls, stops, doubts)
+    found = _actions(run, calls, stops, doubts, user)
     groups = queries.grouped(calls)
     spending = spending_of(run)
     children = children_of(run, user)
@@ -180,15 +180,18 @@ def _actions(
     calls: list[ToolCall],
     stops: list[StopRequest],
     doubts: dict[str, datetime],
+    user: Any,
 ) -> dict[str, actions.Action]:
     """Each call as people read it, by its id."""
     context = actions.Context(
         run=run,
+        user=user,
         stops=stops,
         doubts=doubts,
         words=actions.words_of(run),
         steps=latest_steps(run),
         items=items_by_call(run, calls),
+        agreed=actions.agreed_of(run, calls),
     )
     return {call.pk: actions.action_of(call, context) for call in calls}
 

@@ -55,7 +55,8 @@ WORDS = {
     "unknown_tool": "Not executed: there is no such tool.",
     "tool_disabled": "Not executed: an administrator has switched this tool off.",
     "grant_does_not_cover": "Not executed: this run may not use that tool.",
-    "needs_consent": "Not executed: no person has approved it.",
+    "needs_consent": "Not executed: by the rules as they are now, a person has to approve it, and "
+    "nobody has. You may ask for it again: then somebody is asked.",
     "budget_exhausted": "Not executed: the budget of this run is used up, so it may only read.",
     "withheld": "Not executed: the user took it back before it was sent.",
     "dropped": "Not executed: held back by the stop, and then dropped by a person.",

@@ -26,21 +26,29 @@ def is_next(call: ToolCall | OpenCall, calls: Iterable[OpenCall]) -> bool:
 
 # Whether the effect of the call `c` of the run `r` stands already. By the thread's runs first: of
 # a tool with the same arguments there may be a million elsewhere.
-IS_DOUBLE = """EXISTS (
-  SELECT 1 FROM agentruns_run sibling
+_DOUBLES = """FROM agentruns_run sibling
     JOIN agentruns_toolcall other ON other.run_id = sibling.id
    WHERE sibling.thread_id = r.thread_id AND c.tier <> 'read_only'
      AND other.id <> c.id AND other.tool = c.tool AND other.args_digest = c.args_digest
      AND other.undo_state = ''
      AND (other.state IN ('landed', 'in_flight', 'in_doubt')
           OR (other.run_id = c.run_id AND other.number < c.number
-              AND other.state IN ('approved', 'prepared', 'awaiting_approval'))))"""
+              AND other.state IN ('approved', 'prepared', 'awaiting_approval')))"""
+IS_DOUBLE = f"EXISTS (SELECT 1 {_DOUBLES})"
 
 
 def is_duplicate(call: ToolCall) -> bool:
     """Whether the same effect stands, or is on its way, in this thread already (R35)."""
     of_call = "agentruns_toolcall c JOIN agentruns_run r ON r.id = c.run_id WHERE c.id = %s"
     return bool(prepared.row(f"SELECT {IS_DOUBLE} FROM {of_call}", [call.pk])[0])  # noqa: S608
+
+
+def double_of(call: ToolCall) -> ToolCall | None:
+    """The call whose effect `call` would repeat: the last one that left, or else is to leave."""
+    last = f"(SELECT other.id {_DOUBLES} ORDER BY other.gate_passed_at DESC NULLS LAST LIMIT 1)"
+    of_call = "agentruns_toolcall c JOIN agentruns_run r ON r.id = c.run_id WHERE c.id = %s"
+    found = prepared.row(f"SELECT {last} FROM {of_call}", [call.pk])  # noqa: S608  (columns)
+    return ToolCall.objects.filter(pk=found[0]).first() if found else None
 
 
 def advance(run: Run, calls: list[OpenCall] | None = None) -> None:

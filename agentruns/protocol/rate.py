@@ -6,21 +6,29 @@ themselves until their transaction ends. Asked by the gate, and only for a tool 
 
 from datetime import datetime, timedelta
 
+from agentruns.states import CALL
 from tools import prepared
 
 WINDOW = timedelta(hours=1)
 
 # An advisory lock of two numbers: the first says that it is ours.
 ALONE = "SELECT pg_advisory_xact_lock(7410, hashtext(%s))"
-# By a statement of its own, which sees what was committed while the lock was waited for.
-LAST_BUT = """
-SELECT gate_passed_at FROM agentruns_toolcall
- WHERE tool = %s AND gate_passed_at > clock_timestamp() - %s::interval
- ORDER BY gate_passed_at DESC OFFSET %s LIMIT 1"""
+# By a statement of its own, which sees what was committed while the lock was waited for. What has
+# passed the gate has ended since, or is open: there is an index for either.
+LAST_BUT = f"""
+SELECT gate_passed_at FROM (
+    SELECT gate_passed_at FROM agentruns_toolcall
+     WHERE tool = %s AND ended_at > clock_timestamp() - %s::interval
+    UNION ALL
+    SELECT gate_passed_at FROM agentruns_toolcall
+     WHERE tool = %s AND ended_at IS NULL
+       AND state NOT IN ({", ".join(f"'{state}'" for state in sorted(CALL.terminal))})) passed
+ WHERE gate_passed_at > clock_timestamp() - %s::interval
+ ORDER BY gate_passed_at DESC OFFSET %s LIMIT 1"""  # noqa: S608  (constants)
 
 
 def room_at(tool: str, limit: int) -> datetime | None:
     """When one more call of `tool` may go out, if `limit` may in an hour; None if it may now."""
     prepared.run(ALONE, [tool])
-    found = prepared.row(LAST_BUT, [tool, WINDOW, limit - 1])
+    found = prepared.row(LAST_BUT, [tool, WINDOW, tool, WINDOW, limit - 1])
     return found[0] + WINDOW if found else None

@@ -1,10 +1,13 @@
-"""I12: an approval lets through exactly what was shown, once, before it runs out."""
+"""I12: an approval lets through exactly what was shown, once, before it runs out; where several
+people have to agree, all of them have.
+"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agentruns.models import ToolCall
+from agentruns.protocol.consent import AGREED
 from agentruns.states import CALL
 from agentruns.verify.facts import Event, Facts, Finding
 from tools import registry
@@ -16,6 +19,9 @@ from tools.storable import storable
 # An event is a little younger than the look at the clock that it is about.
 SLACK = timedelta(seconds=1)
 
+# What the ledger says of a decision.
+DECIDED = {"approved": AGREED, "rejected": ("call.rejected",)}
+
 
 @dataclass
 class _Consent:
@@ -26,6 +32,15 @@ class _Consent:
     digest: str = ""
     given: int = 0  # and neither used nor taken back
     is_out: bool = False
+    needed: int = 1
+    counted: int = 0  # as the ledger says when it was given
+    people: set[str] = field(default_factory=set)
+
+    def hear(self, event: Event) -> None:
+        """Somebody has agreed, or more people have to."""
+        self.needed = max(self.needed, event.data.get("needed", 1))
+        if event.kind != "call.approvals_raised":
+            self.people.add(event.actor)
 
 
 def consent_is_exact(facts: Facts) -> Iterator[Finding]:
@@ -45,8 +60,13 @@ def _gate_had_consent(facts: Facts, call: ToolCall, history: list[Event]) -> Ite
             case "call.approval_requested":
                 consent.was_asked = True
                 consent.expires_at = datetime.fromisoformat(event.data["expires_at"])
+                consent.needed = event.data.get("needed", 1)
+            case "call.approval_given" | "call.approvals_raised":
+                consent.hear(event)
             case "call.approved" if "digest" in event.data:
+                consent.hear(event)
                 consent.given += 1
+                consent.counted = event.data.get("given", 1)
                 consent.digest = event.data["digest"]
             case "call.approved":
                 consent.was_asked = False  # it goes by its tier after all
@@ -62,6 +82,8 @@ def _gate_had_consent(facts: Facts, call: ToolCall, history: list[Event]) -> Ite
         is_used = call.consent_used_at is not None
         what = f"call {call.pk}: its row and its ledger differ on whether its consent was used"
         yield facts.unless(is_used == consent.is_out, what)
+        what = f"call {call.pk}: its row and its ledger differ on how many have agreed"
+        yield facts.unless(call.consent_count == consent.counted, what)
 
 
 def _not_allowed(call: ToolCall, event: Event, consent: _Consent) -> str:
@@ -70,6 +92,9 @@ def _not_allowed(call: ToolCall, event: Event, consent: _Consent) -> str:
         return ""
     if consent.given != 1:
         return f"passed the gate on {consent.given} approvals that were not used"
+    needed = max(consent.needed, event.data.get("approvals", 1))
+    if min(consent.counted, len(consent.people)) < needed:
+        return f"passed the gate with the word of {len(consent.people)} people out of {needed}"
     if not consent.digest == call.args_digest != "":
         return "passed the gate with other arguments than those that were approved"
     if consent.expires_at is None or event.at > consent.expires_at + SLACK:
@@ -99,8 +124,8 @@ def _decisions_are_kept(facts: Facts) -> Iterator[Finding]:
     calls = {call.pk: call for call in facts.calls}
     for decision in facts.approvals:
         call = calls[decision.call_id]
-        kind = f"call.{decision.verdict}"
-        recorded = [event for event in facts.by_call[call.pk] if event.kind == kind]
+        kinds = DECIDED[decision.verdict]
+        recorded = [event for event in facts.by_call[call.pk] if event.kind in kinds]
         if not recorded:
             yield facts.breach(f"{decision.pk}: nothing of it is in the ledger")
         elif (decision.digest, decision.args) != (call.args_digest, call.args):

@@ -23,7 +23,7 @@ OF_A_CALL = (
     *("tool", "tool_revision", "tier", "args", "args_digest"),
     *("state", "reason", "detail", "response", "undo_state"),
     *("unit", "is_uninterruptible", "deadline_at", "contradicted_at"),
-    *("consent_digest", "consent_used_at"),
+    *("consent_digest", "consent_used_at", "consent_count"),
 )
 
 _IS_INTACT = f"{HASH.format(row='agentruns_ledgerevent')} = agentruns_ledgerevent.hash"

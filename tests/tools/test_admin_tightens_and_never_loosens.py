@@ -1,11 +1,15 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from tools.models import Tool
+from tools.contract import Tier
+from tools.models import Tool, longest_time_limit
+from tools.policy import LOOSEN_IMPORTED, combined, effective, may_set_tier
+
+LIST = reverse("admin:tools_tool_changelist")
 
 
 def url(name: str) -> str:
@@ -13,8 +17,13 @@ def url(name: str) -> str:
 
 
 def form(**changes: Any) -> dict[str, Any]:
-    sent = {"tier": "compensable", "enabled": "on", "dispatch": "default", "approval": "by_tier"}
-    return sent | {"note": "because"} | changes
+    sent = {"tier": "compensable", "enabled": "on", "dispatch": "default", "approvals_needed": "0"}
+    return sent | {"auto_undo": "agent", "reason": "because", "note": "mind it"} | changes
+
+
+def in_bulk(tier: str, *names: str, reason: str = "New rules.") -> dict[str, Any]:
+    chosen = {"action": "set_the_tier", "_selected_action": list(names)}
+    return chosen | {"apply": "1", "tier": tier, "reason": reason}
 
 
 @pytest.fixture
@@ -24,11 +33,14 @@ def browser(client: Client, admin: User) -> Client:
 
 
 def test_an_admin_tightens_a_tool_and_is_named(browser: Client, admin: User) -> None:
-    sent = form(tier="irreversible", enabled="", approval="always", dispatch="speculative")
+    sent = form(tier="irreversible", enabled="", approvals_needed="2", dispatch="speculative")
+    sent |= {"time_limit": "20", "rate_limit": "100"}
     assert browser.post(url("tickets.create"), sent).status_code == 302
     row = Tool.objects.get(name="tickets.create")
     assert (row.tier, row.enabled, row.updated_by) == ("irreversible", False, admin)
-    assert (row.dispatch, row.approval, row.note) == ("speculative", "always", "because")
+    assert (row.dispatch, row.approvals_needed, row.note) == ("speculative", 2, "mind it")
+    found = effective("tickets.create")
+    assert (found.approvals, found.timeout, found.rate_limit) == (2, 20.0, 100)
 
 
 def test_a_looser_tier_than_the_code_is_refused_in_the_form(browser: Client) -> None:
@@ -38,6 +50,98 @@ def test_a_looser_tier_than_the_code_is_refused_in_the_form(browser: Client) -> 
     assert Tool.objects.get(name="email.send").tier == "irreversible"
 
 
+def test_the_form_offers_what_may_be_chosen(browser: Client) -> None:
+    page = browser.get(url("tickets.create")).content.decode()
+    offered = [tier for tier in Tier if f'<option value="{tier.value}"' in page]
+    assert offered == [Tier.COMPENSABLE, Tier.IRREVERSIBLE]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"reason": ""},
+        {"reason": "  "},
+        {"reason": "x" * 501},
+        {"approvals_needed": "6"},
+        {"time_limit": "0"},
+        {"time_limit": str(longest_time_limit() + 1)},
+        {"rate_limit": "0"},
+    ],
+    ids=str,
+)
+def test_what_cannot_hold_is_not_taken(browser: Client, bad: dict[str, str]) -> None:
+    assert browser.post(url("tickets.create"), form(enabled="") | bad).status_code == 200
+    assert Tool.objects.get(name="tickets.create").enabled
+
+
+def test_a_page_that_somebody_overtook_changes_nothing(browser: Client) -> None:
+    seen = Tool.objects.get(name="tickets.create").updated_at.isoformat()
+    browser.post(url("tickets.create"), form(enabled="", seen=seen))
+
+    answer = browser.post(url("tickets.create"), form(seen=seen))
+
+    assert "Somebody changed this tool since" in answer.content.decode()
+    assert not Tool.objects.get(name="tickets.create").enabled
+
+
+def test_several_tools_get_one_tier(browser: Client) -> None:
+    names = ["tickets.create", "chat.post_message"]
+    asked = browser.post(LIST, {"action": "set_the_tier", "_selected_action": names})
+    assert all(name in asked.content.decode() for name in names)
+    assert Tool.objects.filter(name__in=names, tier="irreversible").count() == 0
+
+    assert browser.post(LIST, in_bulk("irreversible", *names)).status_code == 302
+
+    assert Tool.objects.filter(name__in=names, tier="irreversible").count() == 2
+
+
+def test_where_one_tool_may_not_get_the_tier_none_does_and_it_is_named(browser: Client) -> None:
+    before = dict(Tool.objects.values_list("name", "tier"))
+
+    answer = browser.post(LIST, in_bulk("compensable", "mail.search", "email.send"))
+
+    said = answer.content.decode()
+    assert "Nothing was changed" in said
+    assert "email.send: The code of this tool declares" in said
+    assert "mail.search: " not in said
+    assert dict(Tool.objects.values_list("name", "tier")) == before
+
+
+def test_several_tools_need_a_reason_too(browser: Client) -> None:
+    assert browser.post(LIST, in_bulk("irreversible", "mail.search", reason=" ")).status_code == 200
+    assert Tool.objects.get(name="mail.search").tier == "read_only"
+
+
+def test_a_looser_tier_in_the_row_loosens_nothing(db: None) -> None:
+    """However it came there: by hand in the database, or from before the code was tightened."""
+    Tool.objects.filter(name="email.send").update(tier="read_only")
+    assert effective("email.send").tier is Tier.IRREVERSIBLE
+
+
+def imported(tier: Tier) -> Tool:
+    return Tool(name="email.send", tier=tier, source=Tool.Source.MCP)
+
+
+def test_an_imported_tool_is_loosened_only_with_the_permission_for_it(
+    owner: User, admin: User
+) -> None:
+    row = imported(Tier.COMPENSABLE)
+    assert may_set_tier(owner, row, Tier.IRREVERSIBLE) == ""
+    assert may_set_tier(owner, row, Tier.COMPENSABLE) == ""
+    assert "imported" in may_set_tier(owner, row, Tier.REVERSIBLE)
+    assert may_set_tier(admin, row, Tier.READ_ONLY) == ""
+
+    label, codename = LOOSEN_IMPORTED.split(".")
+    allowed = Permission.objects.get(content_type__app_label=label, codename=codename)
+    owner.user_permissions.add(allowed)
+    assert may_set_tier(User.objects.get(pk=owner.pk), row, Tier.READ_ONLY) == ""
+
+
+def test_of_an_imported_tool_the_admins_word_holds(db: None) -> None:
+    """What its description declares binds nobody."""
+    assert combined("email.send", imported(Tier.COMPENSABLE)).tier is Tier.COMPENSABLE
+
+
 def test_tools_are_neither_added_nor_deleted_by_hand(browser: Client) -> None:
     assert browser.get(reverse("admin:tools_tool_add")).status_code == 403
     delete = reverse("admin:tools_tool_delete", args=["mail.search"])
@@ -45,7 +149,7 @@ def test_tools_are_neither_added_nor_deleted_by_hand(browser: Client) -> None:
 
 
 def test_the_list_shows_what_the_code_declares(browser: Client) -> None:
-    page = browser.get(reverse("admin:tools_tool_changelist")).content.decode()
+    page = browser.get(LIST).content.decode()
     assert "email.send" in page
     assert "cannot be undone" in page
 
@@ -59,3 +163,11 @@ def test_the_name_cannot_be_changed(browser: Client) -> None:
 def test_other_people_do_not_get_in(client: Client, owner: User) -> None:
     client.force_login(owner, backend="django.contrib.auth.backends.ModelBackend")
     assert client.get(url("mail.search")).status_code == 302
+
+
+def test_somebody_who_may_only_look_sets_no_tier(client: Client, db: None) -> None:
+    person = User.objects.create_user("looker", is_staff=True)
+    person.user_permissions.add(Permission.objects.get(codename="view_tool"))
+    client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
+    client.post(LIST, in_bulk("irreversible", "mail.search"))
+    assert Tool.objects.get(name="mail.search").tier == "read_only"
