@@ -25,6 +25,7 @@ class ToolAdmin(ModelAdmin):
         "enabled",
         "dispatch",
         "approval",
+        "auto_undo",
         "note",
         "updated_at",
         "updated_by",

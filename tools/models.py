@@ -38,6 +38,11 @@ class Tool(models.Model):
         BY_TIER = "by_tier", _("as the tier says")
         ALWAYS = "always", _("always ask a person")
 
+    class AutoUndo(models.TextChoices):
+        AGENT = "agent", _("as the agent says")
+        NEVER = "never", _("never by itself")
+        ALWAYS = "always", _("always, after a Stop")
+
     name = models.CharField(_("name"), max_length=100, primary_key=True)
     tier = models.CharField(
         _("tier"),
@@ -50,6 +55,13 @@ class Tool(models.Model):
     )
     approval = models.CharField(
         _("consent"), max_length=20, choices=Approval, default=Approval.BY_TIER
+    )
+    auto_undo = models.CharField(
+        _("undo by itself"),
+        max_length=20,
+        choices=AutoUndo,
+        default=AutoUndo.AGENT,
+        help_text=_("Whether what it did is undone when a person stops the run."),
     )
     note = models.TextField(_("note"), blank=True, help_text=_("Why it is set this way."))
     updated_at = models.DateTimeField(_("changed at"), auto_now=True)

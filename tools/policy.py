@@ -54,6 +54,14 @@ def combined(name: str, row: Tool | None, *, proposed_tier: Tier | None = None) 
     )
 
 
+def auto_undo(name: str) -> str:
+    """Whether what this tool did is undone by itself after a Stop, a value of Tool.AutoUndo; for
+    a tool without a row, never.
+    """
+    row = TOOLS.first("WHERE t.name = %s", [name])
+    return row.auto_undo if row is not None else Tool.AutoUndo.NEVER
+
+
 def sync() -> list[str]:
     """Create the Tool rows that are missing; idempotent. Returns the names created."""
     return Tool.objects.sync()
