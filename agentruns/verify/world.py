@@ -61,8 +61,8 @@ def what_is_undone_is_gone(scope: Scope) -> Iterator[Finding]:
     may not tell that it was undone.
     """
     undone = _calls(scope).filter(undo_state=ToolCall.UndoState.UNDONE)
-    by_hand = frozenset(_done_by_hand(scope))
     for part, rows in _before_the_world(scope, undone):
+        by_hand = frozenset(_done_by_hand(scope))
         there: dict[str, list[Effect]] = defaultdict(list)
         for effect in effects_of(part):
             there[effect.call_key].append(effect)
