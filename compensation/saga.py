@@ -33,9 +33,9 @@ from compensation.gate import refusal
 from compensation.models import Compensation, UndoRequest
 from compensation.queries import PreviewItem, foresee, in_undo_order, latest_steps, living_steps
 from compensation.states import COMPENSATION, LIVING, UNSETTLED, WITHOUT_EFFECT
+from compensation.trouble import in_words
 from tools import registry
 from tools.contract import CannotUndo, Changed, Receipt, UndoReceipt, UndoResult
-from tools.errors import ToolError
 
 ATTEMPT_LIMIT = 6
 LONGEST_PAUSE = 60  # seconds
@@ -397,13 +397,8 @@ def _attempt(step: Compensation) -> UndoResult | Trouble:
         result: UndoResult = impl.compensate(ctx, Receipt(call.receipt or {}, call.response))
     except Exception as error:  # noqa: BLE001  (whatever went wrong may go right later)
         log.warning("undo.trouble", step_id=step.pk, error=repr(error))
-        return Trouble(_words(error))
+        return Trouble(in_words(error))
     return result
-
-
-def _words(error: Exception) -> str:
-    sentence = str(error) if isinstance(error, ToolError) else f"{type(error).__name__}: {error}"
-    return sentence[:2000]
 
 
 # --- Settle: what became of the attempt ----------------------------------------------------------
