@@ -19,6 +19,7 @@ register_converter(UndoStepId, "undo_step")
 urlpatterns: list[Any] = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
+    path("api/", include("compensation.urls")),
     path("api/", include("agentruns.api.urls")),
     path("admin/", admin.site.urls),
     path("sign-in/", session.sign_in, name="sign-in"),

@@ -37,7 +37,7 @@ def latest_steps(run: Run) -> dict[str, Compensation]:
     The one that undid it is the latest, also where its receipt came after another had been tried.
     """
     steps = Compensation.objects.filter(call__run=run).select_related(
-        "request__requested_by", "request__stopped_by", "settled_by"
+        "call", "request__requested_by", "request__stopped_by", "settled_by"
     )
     by_time = list(steps.order_by("created_at", "position"))
     undone = [step for step in by_time if step.state == "undone"]
