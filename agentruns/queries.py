@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 from agentruns.models import Checkpoint, Output, Run, StopRequest, ToolCall
 from agentruns.protocol.advance import double_of
 from agentruns.protocol.consent import DUPLICATE
+from agentruns.protocol.undo import undone_by_itself
 from agentruns.protocol.units import in_words, unfinished
 from agentruns.states import CALL, GROUPS, NOT_YET_IN_FLIGHT, WAITING
 from tools import registry
@@ -150,14 +151,15 @@ def waits_after(run: Run) -> list[str]:
 
 @dataclass(frozen=True)
 class Foresight:
-    """What Stop would do right now: how many leave and cannot be called back, report, drop; and
-    what it would take effect `after`.
+    """What Stop would do right now: how many leave and cannot be called back, report, drop, can be
+    undone later, are undone `by_itself`; and what it would take effect `after`.
     """
 
     leaving: int
     reporting: int
     dropped: int
     to_undo: int
+    by_itself: int = 0
     after: tuple[str, ...] = ()
 
     def sentences(self) -> list[str]:
@@ -184,6 +186,11 @@ class Foresight:
                 "%(n)d actions are done and can be undone afterwards.",
                 self.to_undo,
             ): self.to_undo,
+            ngettext(
+                "%(n)d action is done and will then be undone by itself.",
+                "%(n)d actions are done and will then be undone by themselves.",
+                self.by_itself,
+            ): self.by_itself,
         }
         said = [sentence % {"n": n} for sentence, n in counted.items() if n]
         return [after, *said] if self.after else said
@@ -194,11 +201,14 @@ def foresight(run: Run) -> Foresight:
     calls = list(ToolCall.objects.filter(run=run))
     flying = [call for call in calls if call.state == "in_flight"]
     kept = {step.pk for step in unfinished(run)}
+    possible = [call for call in calls if undo_of(call) == "possible"]
+    by_itself = len(undone_by_itself(run, possible))
     return Foresight(
         leaving=sum(call.tier == Tier.IRREVERSIBLE for call in flying),
         reporting=sum(call.tier != Tier.IRREVERSIBLE for call in flying),
         dropped=sum(call.state in NOT_YET_IN_FLIGHT and call.pk not in kept for call in calls),
-        to_undo=sum(undo_of(call) == "possible" for call in calls),
+        to_undo=len(possible) - by_itself,
+        by_itself=by_itself,
         after=tuple(waits_after(run)),
     )
 

@@ -294,6 +294,7 @@ SPECTACULAR_SETTINGS = {
         "RunStatus": "agentruns.api.serializers.RUN_STATUS",
         "OutputStatus": "agentruns.api.serializers.OUTPUT_STATUS",
         "CallState": "agentruns.api.serializers.CALL_STATE",
+        "UndoState": "compensation.api.UNDO_STATE",
         "StopSignal": "agentruns.api.serializers.STOP_SIGNAL",
     },
     "SWAGGER_UI_DIST": "SIDECAR",

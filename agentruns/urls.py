@@ -10,14 +10,16 @@ from django.views.i18n import set_language
 from agentruns.consumers import RunConsumer
 from agentruns.health import healthz, readyz
 from agentruns.views import run, runs, session
-from agentruns.views.converters import CallId, RunId
+from agentruns.views.converters import CallId, RunId, UndoStepId
 
 register_converter(RunId, "run")
 register_converter(CallId, "call")
+register_converter(UndoStepId, "undo_step")
 
 urlpatterns: list[Any] = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
+    path("api/", include("compensation.urls")),
     path("api/", include("agentruns.api.urls")),
     path("admin/", admin.site.urls),
     path("sign-in/", session.sign_in, name="sign-in"),
@@ -34,6 +36,8 @@ urlpatterns: list[Any] = [
     path("runs/<run:run_id>/resume/", run.resume, name="run-resume"),
     path("runs/<run:run_id>/budget/", run.budget, name="run-budget"),
     path("runs/<run:run_id>/undo/", run.undo, name="run-undo"),
+    path("runs/<run:run_id>/undo/stop/", run.undo_stop, name="run-undo-stop"),
+    path("runs/<run:run_id>/undo/<undo_step:step_id>/settle/", run.undo_settle, name="undo-settle"),
     path("runs/<run:run_id>/calls/<call:call_id>/decide/", run.decide_call, name="call-decide"),
     path("runs/<run:run_id>/calls/<call:call_id>/withhold/", run.withhold, name="call-withhold"),
     path("runs/<run:run_id>/calls/<call:call_id>/answer/", run.answer_call, name="call-answer"),

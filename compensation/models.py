@@ -14,17 +14,31 @@ from compensation.states import COMPENSATION, LIVING, REASONS
 
 
 class UndoRequest(models.Model):
-    """Somebody asked for some calls of a run to be undone; the undo has this person's authority."""
+    """Somebody asked for some calls of a run to be undone; the undo has this person's authority.
+
+    `stop_epoch`: nobody asked, it followed by itself from the Stop of that epoch, at most once.
+    `stopped_at`, `stopped_by`: somebody has stopped this undo; no step of it begins after that.
+    """
 
     id = models.CharField(primary_key=True, max_length=40, default=ids.undo_id, editable=False)
     run = models.ForeignKey(Run, models.PROTECT, related_name="undo_requests")
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     created_at = models.DateTimeField()
+    stop_epoch = models.PositiveIntegerField(null=True, blank=True)
+    stopped_at = models.DateTimeField(_("stopped at"), null=True, blank=True)
+    stopped_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="+"
+    )
 
     class Meta:
         ordering = ["-created_at"]
         verbose_name = _("request to undo")
         verbose_name_plural = _("requests to undo")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "stop_epoch"], name="one_undo_by_itself_per_stop"
+            ),
+        ]
         triggers = [
             pgtrigger.Protect(name="undo_request_is_kept", operation=pgtrigger.Delete),
         ]
@@ -59,6 +73,11 @@ class Compensation(ConcurrentTransitionMixin, models.Model):
     note = models.TextField(blank=True, default="")
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
+    settled_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    settled_at = models.DateTimeField(_("settled by hand"), null=True, blank=True)
+    settled_reason = models.TextField(_("reason"), blank=True, default="")
 
     start = verb(COMPENSATION, "start")
     postpone = verb(COMPENSATION, "postpone")
@@ -67,6 +86,9 @@ class Compensation(ConcurrentTransitionMixin, models.Model):
     find_changed = verb(COMPENSATION, "find_changed")
     find_impossible = verb(COMPENSATION, "find_impossible")
     give_up = verb(COMPENSATION, "give_up")
+    drop = verb(COMPENSATION, "drop")
+    undo_by_hand = verb(COMPENSATION, "undo_by_hand")
+    leave = verb(COMPENSATION, "leave")
 
     class Meta:
         ordering = ["-created_at", "position"]
@@ -98,6 +120,10 @@ class Compensation(ConcurrentTransitionMixin, models.Model):
     @property
     def is_living(self) -> bool:
         return self.state in LIVING
+
+    @property
+    def is_by_hand(self) -> bool:
+        return self.settled_by_id is not None
 
     @property
     def why(self) -> str:

@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
 from agentruns.models import Run, ToolCall
 from agentruns.queries import undo_of
 from agentruns.states import CALL
 from compensation.models import Compensation
-from compensation.states import LIVING
+from compensation.states import LIVING, UNSETTLED
 from tools import registry
 
 
@@ -31,9 +32,27 @@ class PreviewItem:
 
 
 def latest_steps(run: Run) -> dict[str, Compensation]:
-    """The latest undo step of each call of the run that has one, by the call's id."""
-    steps = Compensation.objects.filter(call__run=run).select_related("request__requested_by")
-    return {step.call_id: step for step in steps.order_by("created_at", "position")}
+    """The latest undo step of each call of the run that has one, by the call's id.
+
+    The one that undid it is the latest, also where its receipt came after another had been tried.
+    """
+    steps = Compensation.objects.filter(call__run=run).select_related(
+        "call", "request__requested_by", "request__stopped_by", "settled_by"
+    )
+    by_time = list(steps.order_by("created_at", "position"))
+    undone = [step for step in by_time if step.state == "undone"]
+    return {step.call_id: step for step in [*by_time, *undone]}
+
+
+def needs_person() -> QuerySet[Compensation]:
+    """The steps that did not work and that nobody has settled: of a call that still stands, and
+    that no later step is about.
+    """
+    later = Compensation.objects.filter(
+        call=OuterRef("call"), created_at__gt=OuterRef("created_at")
+    )
+    standing = Compensation.objects.filter(state__in=UNSETTLED, call__undo_state="")
+    return standing.filter(~Exists(later))
 
 
 def living_steps(run: Run) -> list[Compensation]:

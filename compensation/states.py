@@ -5,7 +5,9 @@ from django.utils.translation import gettext_lazy as _
 from agentruns.states import Machine, State, Verb
 
 LIVING = ("planned", "running", "retrying")
-WITHOUT_EFFECT = ("changed", "cannot", "failed")
+# Ended without an effect, and nobody has said yet what becomes of it.
+UNSETTLED = ("changed", "cannot", "failed")
+WITHOUT_EFFECT = (*UNSETTLED, "dropped", "left")
 
 _STATES = [
     State("planned", _("waits its turn"), "plain", "·"),
@@ -15,6 +17,8 @@ _STATES = [
     State("changed", _("left alone: somebody changed it since"), "stopping", "!"),
     State("cannot", _("cannot be undone"), "failed", "✕"),
     State("failed", _("given up: look at it yourself"), "failed", "✕"),
+    State("dropped", _("not undone: the undo was stopped"), "stopped", "■"),
+    State("left", _("left as it is"), "plain", "–"),
 ]
 _VERBS = [
     Verb("start", ("planned", "retrying"), "running", "undo.started"),
@@ -25,6 +29,11 @@ _VERBS = [
     Verb("find_changed", ("running",), "changed", "undo.found_changed"),
     Verb("find_impossible", ("running",), "cannot", "undo.found_impossible"),
     Verb("give_up", LIVING, "failed", "undo.failed"),
+    # The undo was stopped: what had not begun, and what had begun and did not work.
+    Verb("drop", LIVING, "dropped", "undo.dropped"),
+    # A person's word, with a reason: they have undone it themselves, or it stays as it is.
+    Verb("undo_by_hand", UNSETTLED, "undone", "undo.done_by_hand"),
+    Verb("leave", UNSETTLED, "left", "undo.left"),
 ]
 
 COMPENSATION = Machine(
@@ -45,4 +54,7 @@ REASONS = {
     "run_acts": _("The run went on, so this was left as it is."),
     "not_allowed": _("Whoever asked for this may no longer undo it."),
     "nothing_to_undo": _("There was nothing left to undo."),
+    "stopped": _("The undo was stopped before this began."),
+    "stopped_after_trouble": _("It did not work, and the undo was stopped before another try."),
+    "unknown_when_stopped": _("The undo was stopped, and nobody reported whether this worked."),
 }

@@ -11,6 +11,12 @@ def undo_next(run_id: str) -> None:
     saga.run_next(run_id)
 
 
+@shared_task(name="compensation.tasks.undo_after_stop")
+def undo_after_stop(run_id: str) -> None:
+    """Plan what is undone by itself after a Stop."""
+    saga.undo_after_stop(run_id)
+
+
 @shared_task(name="compensation.tasks.sweep")
 def sweep() -> None:
     """Ring again for whatever undo a lost doorbell or a dead worker left lying."""

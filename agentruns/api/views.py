@@ -7,7 +7,7 @@ from django.http import HttpRequest, JsonResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django_filters import rest_framework as filters
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from knox.models import AuthToken
 from rest_framework import generics, status
 from rest_framework.pagination import LimitOffsetPagination
@@ -18,9 +18,13 @@ from rest_framework.views import APIView
 
 from agentruns import rights
 from agentruns.api import serializers as data
+from agentruns.api.common import OF_A_RUN, SIGNED_IN
+from agentruns.api.common import problems as _problems
+from agentruns.api.common import seen as _seen
+from agentruns.api.common import valid as _valid
 from agentruns.api.errors import NotSignedIn
 from agentruns.api.idempotency import must_be_at_work, start_once
-from agentruns.api.problems import CONTENT_TYPE, problem_response
+from agentruns.api.problems import problem_response
 from agentruns.errors import BadInput, NotFound
 from agentruns.forms import frozen_chosen
 from agentruns.models import Agent, LedgerEvent, Run
@@ -31,19 +35,6 @@ from agentruns.protocol.start import start_run
 from agentruns.protocol.stop import request_stop
 from agentruns.queries import snapshot
 from agentruns.states import RUN
-
-
-def _problems(**why: str) -> dict[Any, Any]:
-    """The error responses of an operation: `_400="…"` documents what a 400 means here."""
-    return {
-        (int(code[1:]), CONTENT_TYPE): OpenApiResponse(data.Problem, text)
-        for code, text in why.items()
-    }
-
-
-SIGNED_IN = _problems(_401="Not signed in, or the token is not valid.")
-OF_A_RUN = SIGNED_IN | _problems(_404="There is no such run, or you may not see it.")
-
 
 STEERED = OF_A_RUN | _problems(
     _400="The body cannot be used.",
@@ -307,20 +298,5 @@ def _steered(request: Request, run_id: str) -> Run:
     return run
 
 
-def _seen(request: Request, run_id: str) -> Run:
-    """The run, if the person may see it. Raises NotFound."""
-    runs = rights.visible_runs(request.user).select_related("owner")
-    run = runs.filter(pk=run_id).first()
-    if run is None:
-        raise NotFound(_("There is no such run, or you may not see it."), run_id=run_id)
-    return run
-
-
 def _detail(run: Run) -> dict[str, Any]:
     return dict(data.RunDetail(run).data)
-
-
-def _valid(serializer: Any) -> dict[str, Any]:
-    serializer.is_valid(raise_exception=True)
-    found: dict[str, Any] = serializer.validated_data
-    return found

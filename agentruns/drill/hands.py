@@ -1,4 +1,5 @@
-"""The hands of people: they ask for Stop, pause, resume, approval and undo, while a drill looks on.
+"""The hands of people: they ask for Stop, pause, resume, approval, undo and the stop of an undo,
+while a drill looks on.
 
 By themselves they are threads of the drill. A drill that kills whoever stands at a person's point
 has them in a process of their own (`python -m agentruns.drill`): one line of JSON for each thing
@@ -33,7 +34,7 @@ from agentruns.protocol.resume import resume_run
 from agentruns.protocol.stop import request_stop
 from agentruns.services.processes import MARK
 from agentruns.services.programs import BASE_DIR
-from compensation.saga import preview, request_undo
+from compensation.saga import preview, request_undo, stop_undo
 from review.services import decide
 
 AT_ONCE = 64
@@ -198,4 +199,5 @@ VERBS: dict[str, Callable[..., Data]] = {
     "resume": _resume,
     "decide": _decide,
     "undo": _undo,
+    "stop_undo": _quietly(stop_undo),
 }

@@ -36,6 +36,7 @@ AFTERMATH = 1.0  # seconds after Stop and after the end in which something late 
 
 OWNER, REVIEWER = "drill", "drill-reviewer"
 UNANSWERED = "none"
+STOPS_UNDO = ("undo:stop", "undo:stopped")
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Plan:
     gather_at: tuple[Point, ...] = ()
     pause_at: tuple[Point, ...] = ()
     stop_at: tuple[Point, ...] = ()
+    stop_undo_at: tuple[Point, ...] = ()
     twice_at: tuple[Point, ...] = ()
     kill_at: tuple[Point, ...] = ()
     keep_at: tuple[Point, ...] = ()
@@ -73,6 +75,7 @@ class Plan:
             "gather": self.gather_at,
             "pause": self.pause_at,
             "stop": self.stop_at,
+            "stop_undo": self.stop_undo_at,
             "twice": self.twice_at,
             "kill": self.kill_at,
             "keep": self.keep_at,
@@ -313,8 +316,8 @@ class Drill:
         """Begin an act; returns whether it is done, as a question."""
         if act == "stop":
             return self._press().done
-        if act == "pause":
-            return self._ask("pause").done
+        if act in ("pause", "stop_undo"):
+            return self._ask(act).done
         self._twice.append((station.point.text, reached.task))
         if not reached.task:
             return self._again(station.point).done
@@ -337,7 +340,8 @@ class Drill:
             return self._ask(verb, pending=self.plan.pending)
         if verb == "resume":
             return self._ask(verb, epoch=self._resumed_from)
-        return self._ask("unpause" if point.text == "pause:ended" else verb)
+        others = {"pause:ended": "unpause"} | dict.fromkeys(STOPS_UNDO, "stop_undo")
+        return self._ask(others.get(point.text, verb))
 
     def _ask(self, verb: str, by: str = OWNER, **details: Any) -> "Future[Data]":
         asked = self._hands.ask(verb, self.run_id, by, **details)

@@ -98,6 +98,14 @@ PATTERNS: dict[str, Kind] = {
     "undo:N:started": Kind(gettext_lazy("the undo of call N begins"), leads="--undo"),
     "undo:N:sent": Kind(gettext_lazy("the world has answered, no outcome yet"), leads="--undo"),
     "undo:N:settled": Kind(gettext_lazy("its outcome is on record"), leads="--undo"),
+    "undo:stop": Kind(
+        gettext_lazy("somebody asks to stop the undo"), of_person=True, leads="--stop-undo-at"
+    ),
+    "undo:stopped": Kind(
+        gettext_lazy("no further step of the undo begins"),
+        of_person=True,
+        leads="--stop-undo-at",
+    ),
     **_swept(
         "leases",
         gettext_lazy("the sweeper takes a lease that ran out"),

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agentruns', '0008_secrets'),
+        ('agentruns', '0009_auto_undo'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

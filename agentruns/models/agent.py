@@ -11,6 +11,10 @@ class Agent(Terms):
     (`openai:gpt-5`), see planner/providers.py.
     """
 
+    class AutoUndo(models.TextChoices):
+        OFFER = "offer", _("offer it, and wait for a person")
+        REVERSIBLE = "reversible", _("undo reversible steps by itself after a Stop")
+
     slug = models.SlugField(_("short name"), primary_key=True, max_length=60)
     name = models.CharField(_("name"), max_length=120)
     description = models.TextField(_("what it does"), blank=True)
@@ -25,6 +29,7 @@ class Agent(Terms):
         null=True,
         blank=True,
     )
+    auto_undo = models.CharField(_("undo"), max_length=20, choices=AutoUndo, default=AutoUndo.OFFER)
     is_listed = models.BooleanField(_("people may choose it"), default=True)
 
     class Meta:

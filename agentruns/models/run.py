@@ -140,6 +140,7 @@ class StopRequest(models.Model):
 
     `answer` is the body that every repeat of the request gets. `won_by` tells whether the stop
     or the run's own completion came first; `interrupted`, what the run was at (R10).
+    `undo_is_due`: what can be undone is to be undone by itself now, and nobody has begun with it.
     """
 
     class Pending(models.TextChoices):
@@ -175,12 +176,16 @@ class StopRequest(models.Model):
     no_new_effect_at = models.DateTimeField()
     generation_stopped_at = models.DateTimeField(null=True, blank=True)
     settled_at = models.DateTimeField(null=True, blank=True)
+    undo_is_due = models.BooleanField(default=False)
     answer = models.JSONField(default=dict)
 
     class Meta:
         ordering = ["-epoch"]
         constraints = [
             models.UniqueConstraint(fields=["run", "epoch"], name="one_stop_per_epoch"),
+        ]
+        indexes = [
+            models.Index(fields=["run"], name="undos_due", condition=models.Q(undo_is_due=True)),
         ]
         triggers = [pgtrigger.Protect(name="stop_is_kept", operation=pgtrigger.Delete)]
 

@@ -16,6 +16,7 @@ from agentruns.page.items import OF_ITEMS, Item, count_items, items_of
 from agentruns.page.moments import crossing
 from agentruns.page.people import names_of
 from agentruns.page.readable import Field, fields_of
+from agentruns.page.undoing import UndoStep, step_of, undone_mark
 from agentruns.page.words import (
     DENIED,
     DROPPED,
@@ -23,10 +24,8 @@ from agentruns.page.words import (
     call_pill,
     clock,
     name_of,
-    sentence,
     span,
     tier_words,
-    undone_words,
 )
 from agentruns.protocol.advance import HELD
 from agentruns.protocol.consent import AGREED
@@ -36,17 +35,7 @@ from agentruns.protocol.units import in_words
 from agentruns.states import CALL, WAITING
 from compensation.models import Compensation
 from compensation.queries import foresee
-from compensation.states import COMPENSATION
 from tools import registry
-
-
-@dataclass(frozen=True)
-class UndoStep:
-    """Where the undo of one call stands."""
-
-    pill: Pill
-    note: str
-    is_living: bool
 
 
 @dataclass(frozen=True)
@@ -134,13 +123,13 @@ def action_of(call: ToolCall, context: Context) -> Action:
     return Action(
         call=call,
         pill=call_pill(call, is_held=context.run.suspended_reason in HELD),
-        tier=undone_words(call) or tier_words(call.tier),
+        tier=undone_mark(step, call) or tier_words(call.tier),
         notes=_notes(call, context),
         args=fields_of(call.args, registered.args.model_fields if registered else ()),
         receipt=_receipt(call),
         undo_words=_undo_words(foreseen.code, foreseen.text),
         can_undo=foreseen.can_undo,
-        step=_step(step) if step else None,
+        step=step_of(step, call) if step else None,
         question=question_of(call, context.run, context.user),
         can_look_up=bool(registered and registered.has_lookup),
         is_looking_up=call.state == "in_doubt" and call.next_lookup_at is not None,
@@ -299,18 +288,3 @@ def _undo_words(code: str, text: str) -> str:
     if code == "not_needed":
         return _("Only read: nothing to undo.")
     return ""
-
-
-def _step(step: Compensation) -> UndoStep:
-    state = COMPENSATION.states[step.state]
-    notes = [step.note, step.detail]
-    if step.state == "retrying" and step.next_attempt_at:
-        wait = step.next_attempt_at - timezone.now()
-        notes.append(
-            _("next attempt in %(span)s") % {"span": span(wait)} if wait > timedelta() else ""
-        )
-    return UndoStep(
-        Pill(sentence(str(state.label)), state.tone, state.icon),
-        " ".join(note for note in notes if note),
-        step.is_living,
-    )

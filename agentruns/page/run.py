@@ -10,7 +10,6 @@ from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from agentruns import queries, rights
 from agentruns.models import Output, Run, StopRequest, ToolCall
@@ -25,10 +24,12 @@ from agentruns.page.spending import Spending, spending_of
 from agentruns.page.standing import Notice, notices_of, waits_for
 from agentruns.page.stopbox import StopBox, stopbox_of
 from agentruns.page.stops import PastStop, past_stops, stops_of
+from agentruns.page.undoing import Undoing, undoing_of
 from agentruns.page.verdict import Verdict, verdict_of
-from agentruns.page.words import Pill, name_of, number, run_pill, sentence, shorten
+from agentruns.page.words import Pill, name_of, run_pill, shorten
 from agentruns.states import GROUPS, WAITING
 from agentruns.timeline import Timeline
+from compensation.models import Compensation
 from compensation.queries import latest_steps
 
 TITLE_LENGTH = 140
@@ -74,7 +75,7 @@ class RunPage:
     groups: list[Group]
     verdict: Verdict | None
     timelines: list[Timeline]
-    undo_words: str
+    undoing: Undoing
     can_tick: bool
     notices: list[Notice]
     waits: str
@@ -146,7 +147,9 @@ def build(run: Run, user: Any) -> RunPage:
     stops = stops_of(run)
     stop, past = stop_in_force(run, stops), past_stops(run, stops)
     doubts = doubts_of(run)
-    found = _actions(run, calls, stops, doubts, user)
+    steps = latest_steps(run)
+    found = _actions(run, calls, stops, doubts, steps, user)
+    undoing = undoing_of(run, calls, steps, stop)
     groups = queries.grouped(calls)
     spending = spending_of(run)
     children = children_of(run, user)
@@ -161,9 +164,9 @@ def build(run: Run, user: Any) -> RunPage:
         answer=answer_of(run, outputs, calls, stops, user),
         actions=list(found.values()),
         groups=_shown(groups, found) if is_over else [],
-        verdict=verdict_of(run, groups, outputs, stop, user) if is_over else None,
+        verdict=verdict_of(run, groups, outputs, stop, user, undoing.calls) if is_over else None,
         timelines=timelines(run, outputs, calls, past, doubts) if is_over else [],
-        undo_words=_undo_words([action.step for action in found.values() if action.step]),
+        undoing=undoing,
         can_tick=run.has_ended and viewer.may_undo and any(a.can_undo for a in found.values()),
         notices=notices_of(run, groups, spending),
         waits=waits_for(run, groups),
@@ -180,6 +183,7 @@ def _actions(
     calls: list[ToolCall],
     stops: list[StopRequest],
     doubts: dict[str, datetime],
+    steps: dict[str, Compensation],
     user: Any,
 ) -> dict[str, actions.Action]:
     """Each call as people read it, by its id."""
@@ -189,7 +193,7 @@ def _actions(
         stops=stops,
         doubts=doubts,
         words=actions.words_of(run),
-        steps=latest_steps(run),
+        steps=steps,
         items=items_by_call(run, calls),
         agreed=actions.agreed_of(run, calls),
     )
@@ -221,32 +225,3 @@ def _shown(groups: queries.Groups, found: dict[str, actions.Action]) -> list[Gro
         for name in order
         if groups[name]
     ]
-
-
-def _undo_words(steps: list[actions.UndoStep]) -> str:
-    """How far the undo is, in one sentence; "" if nobody asked for one."""
-    if not steps:
-        return ""
-    open_steps = sum(step.is_living for step in steps)
-    undone = sum(step.pill.tone == "done" for step in steps)
-    if open_steps:
-        return _("Undoing: %(done)d of %(all)d done …") % {
-            "done": len(steps) - open_steps,
-            "all": len(steps),
-        }
-    said = []
-    if undone:
-        said.append(
-            ngettext("%(number)s action is undone.", "%(number)s actions are undone.", undone)
-            % {"number": number(undone)}
-        )
-    if left := len(steps) - undone:
-        said.append(
-            ngettext(
-                "%(number)s could not be undone: see below.",
-                "%(number)s could not be undone: see below.",
-                left,
-            )
-            % {"number": number(left)}
-        )
-    return " ".join(sentence(each) for each in said)

@@ -5,6 +5,7 @@ may still be under way.
 """
 
 import statistics
+from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -70,9 +71,14 @@ class Verdict:
 
 
 def verdict_of(
-    run: Run, groups: Groups, outputs: list[Output], stop: StopRequest | None, viewer: object
+    run: Run,
+    groups: Groups,
+    outputs: list[Output],
+    stop: StopRequest | None,
+    viewer: object,
+    in_undo: Container[str] = (),
 ) -> Verdict:
-    """The verdict on a run that is over, or stopping."""
+    """The verdict on a run that is over, or stopping. `in_undo`: the calls being undone."""
     stopped_by = stop if stop_moment(stop) else None
     return Verdict(
         headline=headline(run, groups, has_text=any(o.text for o in outputs)),
@@ -81,7 +87,7 @@ def verdict_of(
         phases=phases_of(run, groups, outputs, stopped_by) if stopped_by else [],
         numbers=numbers_of(groups),
         total=_total(groups),
-        not_done=not_done_by_stop(groups, stopped_by) if stopped_by else [],
+        not_done=not_done_by_stop(groups, stopped_by, in_undo) if stopped_by else [],
     )
 
 
@@ -307,10 +313,10 @@ def _total(groups: Groups) -> str:
     return ngettext("%(n)d action in all", "%(n)d actions in all", total) % {"n": total}
 
 
-def not_done_by_stop(groups: Groups, stop: StopRequest) -> list[str]:
+def not_done_by_stop(groups: Groups, stop: StopRequest, in_undo: Container[str] = ()) -> list[str]:
     """What Stop did not do, said before anybody has to find out."""
     effects = [call for call in groups["done"] if call.tier != Tier.READ_ONLY]
-    standing = [call for call in effects if not call.undo_state]
+    standing = [call for call in effects if not (call.undo_state or call.pk in in_undo)]
     said = [words for call in effects if (words := _not_called_back(call, stop))]
     if any(undo_of(call) == "possible" for call in standing):
         said.append(_("It did not take back what was done. That stays until you undo it below."))

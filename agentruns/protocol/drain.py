@@ -15,6 +15,7 @@ from agentruns import pausepoints
 from agentruns.models import Run, StopRequest, ToolCall
 from agentruns.protocol import units
 from agentruns.protocol.ledger import DRIVER, EXECUTOR, SWEEPER, clock, move_run
+from agentruns.protocol.undo import is_undo_due, ring_if_due
 
 
 def drain_deadline(now: datetime) -> datetime:
@@ -46,10 +47,14 @@ def settle(run: Run) -> None:
     if run.status == "draining" and is_idle:
         verb = "settle_dirty" if open_states else "settle_clean"
         move_run(run, verb, actor=EXECUTOR, ended_at=now, drain_deadline=None)
-        StopRequest.objects.filter(run=run, epoch=run.epoch).update(settled_at=now)
+        StopRequest.objects.filter(run=run, epoch=run.epoch).update(
+            settled_at=now, undo_is_due=is_undo_due(run)
+        )
         transaction.on_commit(partial(pausepoints.reach, run.pk, "drain:settled"))
     elif run.status == "stopped_dirty" and not open_states:
         move_run(run, "reconcile", actor=EXECUTOR)
+    if run.is_stopped:
+        ring_if_due(run)
 
 
 def _waits_for_units(run: Run, now: datetime) -> bool:

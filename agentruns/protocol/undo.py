@@ -4,12 +4,19 @@ Guarantees that only a landed call is marked, once. How an undo is carried out i
 the compensation app, which calls this under the run's lock.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 from django.utils.translation import gettext as _
 
+from agentruns import doorbell
 from agentruns.errors import WrongState
-from agentruns.models import Run, ToolCall
+from agentruns.models import Agent, Run, StopRequest, ToolCall
 from agentruns.protocol.ledger import clock, record, save
 from agentruns.states import FINISHED_RUN, STOPPED_RUN
+from tools.contract import Tier
+from tools.models import Tool
+from tools.policy import auto_undo
 
 ALLOWS_UNDO = (*STOPPED_RUN, *FINISHED_RUN, "suspended")
 
@@ -23,9 +30,49 @@ def must_not_act(run: Run) -> None:
         )
 
 
-def mark_undone(run: Run, call: ToolCall, *, actor: str) -> None:
-    """The call's effect is no longer in the world. Raises WrongState unless the call landed."""
+def undone_by_itself(run: Run, calls: Iterable[ToolCall]) -> list[ToolCall]:
+    """Those of the calls that agent and tool want undone after a Stop without being asked for:
+    reversible when they landed. One in doubt is among them, and has to be found out first.
+    """
+    wanted = [
+        call
+        for call in calls
+        if call.tier == Tier.REVERSIBLE
+        and call.state in ("landed", "in_doubt")
+        and call.undo_state != ToolCall.UndoState.UNDONE
+    ]
+    says = {name: auto_undo(name) for name in {call.tool for call in wanted}}
+    by_agent = run.agent.auto_undo == Agent.AutoUndo.REVERSIBLE if wanted else False
+    return [
+        call
+        for call in wanted
+        if says[call.tool] == Tool.AutoUndo.ALWAYS
+        or (by_agent and says[call.tool] == Tool.AutoUndo.AGENT)
+    ]
+
+
+def is_undo_due(run: Run) -> bool:
+    """Whether undo follows the stop that the run is under by itself. Not where somebody goes on
+    with what the stop has kept: a person who took the run over, or who raises its limit.
+    """
+    stop = StopRequest.objects.get(run=run, epoch=run.epoch)
+    if stop.pending == StopRequest.Pending.FREEZE or stop.signal == "handoff":
+        return False
+    return bool(undone_by_itself(run, ToolCall.objects.filter(run=run)))
+
+
+def ring_if_due(run: Run) -> None:
+    """Under the lock of a run that has settled: what is due is on record; have it begin."""
+    if StopRequest.objects.filter(run=run, epoch=run.epoch, undo_is_due=True).exists():
+        doorbell.ring_task("compensation.tasks.undo_after_stop", run.pk)
+
+
+def mark_undone(run: Run, call: ToolCall, *, actor: str, **data: Any) -> None:
+    """The call's effect is no longer in the world; `data` goes into the event.
+
+    Raises WrongState unless the call landed.
+    """
     if call.state != "landed" or call.undo_state == ToolCall.UndoState.UNDONE:
         raise WrongState(_("There is nothing to undo here."), call_id=call.pk, state=call.state)
     save(call, undo_state=ToolCall.UndoState.UNDONE, undone_at=clock().now)
-    record(run, "call.undone", actor=actor, call=call)
+    record(run, "call.undone", actor=actor, call=call, **data)

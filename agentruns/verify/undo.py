@@ -1,4 +1,6 @@
-"""I9: each undo has its effect at most once, in reverse order, and only for what landed."""
+"""I9: each undo has its effect at most once, in reverse order, and only for what landed; none
+begins after it was stopped, and what was settled by hand has a person and a reason.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -8,8 +10,12 @@ from agentruns.verify.facts import Event, Facts, Finding
 from agentruns.verify.replay import Replay
 from compensation.states import COMPENSATION
 
+PERSON = "user:"
+
 _STEP = Replay(COMPENSATION)
 LANDED = {verb.event for verb in CALL.verbs.values() if verb.target == "landed"}
+UNDONE = {verb.event for verb in COMPENSATION.verbs.values() if verb.target == "undone"}
+BY_HAND = ("undo.done_by_hand", "undo.left")
 
 
 def undo_is_right(facts: Facts) -> Iterator[Finding]:
@@ -21,6 +27,8 @@ def undo_is_right(facts: Facts) -> Iterator[Finding]:
     yield from _at_most_once(facts)
     yield from _only_what_landed(facts)
     yield from _in_reverse_order(facts)
+    yield from _nothing_begins_once_stopped(facts)
+    yield from _a_person_settles_with_a_reason(facts)
     yield from _steps_are_legal(facts)
 
 
@@ -46,7 +54,7 @@ def _at_most_once(facts: Facts) -> Iterator[Finding]:
     """One undo landed per call, the mark with it, on the row too."""
     for call in facts.calls:
         times = Counter(event.kind for event in facts.by_call[call.pk])
-        landed, marked = times["undo.landed"], times["call.undone"]
+        landed, marked = sum(times[kind] for kind in UNDONE), times["call.undone"]
         is_marked = bool(call.undo_state)
         if landed > 1 or marked > 1:
             yield facts.breach(f"call {call.pk} was undone {max(landed, marked)} times")
@@ -65,11 +73,11 @@ def _only_what_landed(facts: Facts) -> Iterator[Finding]:
     for event in facts.events:
         if event.kind in LANDED:
             landed.add(event.call_id)
-        elif event.kind in ("undo.started", "undo.landed"):
+        elif event.kind in ("undo.started", *UNDONE):
             is_due = event.call_id in landed and event.call_id not in undone
             what = f"{event.kind} (seq {event.seq}) of call {event.call_id}, which had not landed"
             yield facts.unless(is_due, f"{what} or was undone")
-            if event.kind == "undo.landed":
+            if event.kind in UNDONE:
                 undone.add(event.call_id)
 
 
@@ -89,6 +97,35 @@ def _in_reverse_order(facts: Facts) -> Iterator[Finding]:
         places = [landed_at.get(event.call_id, 0) for event in events]
         is_reverse = places == sorted(places, reverse=True)
         yield facts.unless(is_reverse, f"{request_id} was not carried out in reverse order")
+
+
+def _nothing_begins_once_stopped(facts: Facts) -> Iterator[Finding]:
+    """A step that was not under way when its undo was stopped never sets out."""
+    requests = {step.pk: step.request_id for step in facts.undo_steps}
+    stopped_in: dict[str, int] = {}
+    for event in facts.events:
+        if event.kind == "undo.stopped":
+            stopped_in |= dict.fromkeys(event.data["requests"], event.seq)
+        elif event.kind == "undo.started":
+            seq = stopped_in.get(requests.get(event.data["undo"], ""))
+            what = f"undo.started (seq {event.seq}) comes after its undo was stopped (seq {seq})"
+            yield facts.unless(seq is None, what)
+    for request in facts.undo_requests:
+        is_same = (request.stopped_at is not None) == (request.pk in stopped_in)
+        yield facts.unless(is_same, f"{request.pk}: its stop is not what the ledger says")
+
+
+def _a_person_settles_with_a_reason(facts: Facts) -> Iterator[Finding]:
+    """What was settled by hand: by whom and why is on the row and in the ledger."""
+    told = {e.data["undo"]: e for e in facts.events if e.kind in BY_HAND}
+    for step in facts.undo_steps:
+        event = told.get(step.pk)
+        if event is None:
+            holds = step.settled_by_id is None
+        else:
+            is_told = event.data.get("why") == step.settled_reason != ""
+            holds = is_told and event.actor.startswith(PERSON) and step.settled_by_id is not None
+        yield facts.unless(holds, f"undo {step.pk}: who settled it, and why, does not agree")
 
 
 def _steps_are_legal(facts: Facts) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from agentruns.models import CallItem, ToolCall
 from agentruns.states import READY
 from agentruns.verify.facts import Breach, Finding, Scope
 from agentruns.verify.reading import one_moment
+from compensation.models import Compensation
 from tools.contract import Tier
 from tools.world.record import RECORDED, Effect, Part, effects_of, parts
 
@@ -54,14 +55,20 @@ def every_landed_row_has_its_effect(scope: Scope) -> Iterator[Finding]:
 
 
 def what_is_undone_is_gone(scope: Scope) -> Iterator[Finding]:
-    """I9, from the world's side: the undo had its effect, and had it once."""
+    """I9, from the world's side: the undo had its effect, and had it once.
+
+    Where a person has undone it by hand, their word stands for it: by what they did the world
+    may not tell that it was undone.
+    """
     undone = _calls(scope).filter(undo_state=ToolCall.UndoState.UNDONE)
     for part, rows in _before_the_world(scope, undone):
+        by_hand = frozenset(_done_by_hand(scope))
         there: dict[str, list[Effect]] = defaultdict(list)
         for effect in effects_of(part):
             there[effect.call_key].append(effect)
         for call in rows:
-            yield _finding_of_undo(call, there.get(call.request_id, []))
+            found = there.get(call.request_id, [])
+            yield _finding_of_undo(call, found, is_by_hand=call.pk in by_hand)
 
 
 def _finding_of_effect(
@@ -80,8 +87,14 @@ def _finding_of_effect(
     return None
 
 
-def _finding_of_undo(call: ToolCall, there: list[Effect]) -> Finding:
-    if any(effect.undone_at is None for effect in there):
+def _done_by_hand(scope: Scope) -> QuerySet[Compensation, str]:
+    """The calls that a person has undone, by id."""
+    steps = Compensation.objects.filter(call__run__in=scope.runs(), state="undone")
+    return steps.exclude(settled_by=None).values_list("call_id", flat=True)
+
+
+def _finding_of_undo(call: ToolCall, there: list[Effect], *, is_by_hand: bool) -> Finding:
+    if not is_by_hand and any(effect.undone_at is None for effect in there):
         return Breach(call.run_id, f"call {call.pk} is undone; in the world it stands")
     times = max((effect.removals for effect in there), default=0)
     if times > 1:

@@ -9,5 +9,9 @@ class RunId(StringConverter):
     regex = f"run_[0-9A-Z]{{{LENGTH}}}"
 
 
+class UndoStepId(StringConverter):
+    regex = f"comp_[0-9A-Z]{{{LENGTH}}}"
+
+
 class CallId(StringConverter):
     regex = f"call_[0-9A-Z]{{{LENGTH}}}"

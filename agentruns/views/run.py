@@ -24,7 +24,8 @@ from agentruns.protocol.pause import pause_run, unpause_run
 from agentruns.protocol.resume import resume_run
 from agentruns.protocol.stop import request_stop
 from agentruns.protocol.withhold import withhold_call
-from compensation.saga import request_undo
+from compensation.models import Compensation
+from compensation.saga import request_undo, settle_by_hand, stop_undo
 from review.services import answer_doubt, decide, look_up_again
 
 
@@ -156,6 +157,31 @@ def undo(request: HttpRequest, run_id: str) -> HttpResponse:
         return _back(run.pk, "undo-progress")
     preview = preview_of(run, request.GET.getlist("call"))
     return render(request, "agentruns/undo.html", {"run": run, "preview": preview})
+
+
+@login_required
+@require_POST
+def undo_stop(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Begin nothing more of the undo. Too late, or twice: the page tells what was undone."""
+    stop_undo(_seen(request, run_id).pk, by=request.user)
+    return _back(run_id, "undo-progress")
+
+
+@login_required
+@require_POST
+def undo_settle(request: HttpRequest, run_id: str, step_id: str) -> HttpResponse:
+    """A person's word on what could not be undone, with a reason."""
+    run = _seen(request, run_id)
+    step = Compensation.objects.filter(pk=step_id, call__run=run).first()
+    if step is None:
+        raise NotFound
+    settle_by_hand(
+        step.pk,
+        by=request.user,
+        answer=request.POST.get("answer", ""),
+        reason=request.POST.get("reason", ""),
+    )
+    return _back(run_id, f"call-{step.call_id}")
 
 
 def _steered(request: HttpRequest, run_id: str) -> Run:

@@ -17,6 +17,8 @@ from pydantic import BaseModel, SecretStr
 
 from tools import registry
 from tools.contract import (
+    CannotUndo,
+    Changed,
     Context,
     Draft,
     LookupResult,
@@ -24,6 +26,7 @@ from tools.contract import (
     Receipt,
     Tier,
     UndoReceipt,
+    UndoResult,
     Unit,
 )
 from tools.errors import NoEffect
@@ -91,8 +94,16 @@ class Outside:
         found = {name: {"id": ctx.item_id(n)} for n, name in numbered if ctx.item_id(n) in there}
         return Receipt({"items": found})
 
-    def remove(self, ctx: Context) -> UndoReceipt:
+    def remove(self, ctx: Context) -> UndoResult:
+        """Undo it; the answer for `undo` may be `lost`, `changed` or `impossible`."""
         with self.lock:
+            answer = self.next_answer("undo")
+            if answer == "changed":
+                return Changed("It says something else now.")
+            if answer == "impossible":
+                return CannotUndo("The outside does not do that.")
+            if answer == "lost":
+                raise AnswerLost("connection reset")
             self.effects = [each for each in self.effects if each[1] != ctx.request_id]
         return UndoReceipt({"key": ctx.request_id}, "It is gone again.")
 
@@ -131,7 +142,7 @@ class Book:
     def lookup(self, ctx: Context) -> LookupResult:
         return outside.find(ctx)
 
-    def compensate(self, ctx: Context, receipt: Receipt) -> UndoReceipt:
+    def compensate(self, ctx: Context, receipt: Receipt) -> UndoResult:
         return outside.remove(ctx)
 
 
@@ -145,7 +156,7 @@ class Post:
     def commit(self, ctx: Context, args: Args, draft: Draft | None) -> Receipt:
         return outside.act("test.post", ctx)
 
-    def compensate(self, ctx: Context, receipt: Receipt) -> UndoReceipt:
+    def compensate(self, ctx: Context, receipt: Receipt) -> UndoResult:
         return outside.remove(ctx)
 
 
@@ -190,7 +201,7 @@ class Drafted:
     def drafts(self) -> set[str]:
         return outside.drafts - outside.voided
 
-    def compensate(self, ctx: Context, receipt: Receipt) -> UndoReceipt:
+    def compensate(self, ctx: Context, receipt: Receipt) -> UndoResult:
         return outside.remove(ctx)
 
 
@@ -271,7 +282,7 @@ class Batch:
         keys = [f"it {n}" for n in range(1, self.most + 1)]
         return outside.find_items(ctx, keys)
 
-    def compensate(self, ctx: Context, receipt: Receipt) -> UndoReceipt:
+    def compensate(self, ctx: Context, receipt: Receipt) -> UndoResult:
         return outside.remove(ctx)
 
 

@@ -1,6 +1,6 @@
 """Undo against the real world."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import pytest
@@ -10,6 +10,7 @@ from agentruns import pausepoints
 from agentruns.models import Run
 from compensation import saga
 from compensation.models import Compensation
+from tests.pausing import Pauses, pausing
 from tests.tools.conftest import RunningWorld, _world_process, world
 from tools.world.record import Effect, effects
 
@@ -48,6 +49,13 @@ def in_world(world: RunningWorld, run: Run) -> list[Effect]:
     keys = list(run.calls.order_by("number").values_list("request_id", flat=True))
     mine = [effect for effect in effects(world.folder) if effect.request_id in keys]
     return sorted(mine, key=lambda effect: keys.index(effect.request_id))
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pauses]:
+    """Hold threads at pause points."""
+    with pausing(monkeypatch) as installed:
+        yield installed
 
 
 class WorkerDied(BaseException):

@@ -16,10 +16,13 @@ class Who(StrEnum):
 
 
 class Mode(StrEnum):
-    """What Stop, pressed at the boundary, leaves of the calls that have not started."""
+    """What Stop, pressed at the boundary, leaves of the calls that have not started; or that it
+    is the undo which is stopped there.
+    """
 
     DISCARD = "discard"
     FREEZE = "freeze"
+    STOP_UNDO = "stop_undo"
     NO_STOP = "no_stop"
 
 
@@ -47,6 +50,7 @@ TIERS = tuple(Tier)
 MODE_WORDS = {
     Mode.DISCARD: "Stop, and drop what has not started",
     Mode.FREEZE: "Stop, and keep what has not started",
+    Mode.STOP_UNDO: "the undo is stopped, and nothing else",
     Mode.NO_STOP: "no Stop here: the run goes on",
 }
 DISTURBANCE_WORDS = {
@@ -80,6 +84,7 @@ class Way:
     """
 
     stop_at: str = ""
+    stop_undo_at: str = ""
     pause_at: str = ""
     lose_at: tuple[str, ...] = ()
     stalls_at: str = ""
@@ -140,6 +145,7 @@ _REFUSED, _BUSY, _CUT = Way(fault="refuse"), Way(fault="busy"), Way(fault="drop"
 _PAUSED = Way(pause_at="call:1:gate")
 _RESUMED = Way(stop_at="call:1:gate", resumes=True)
 _UNDONE = Way(undoes=True)
+_UNDO_STOPPED = Way(undoes=True, stop_undo_at="undo:2:started")
 
 BOUNDARIES = (
     Boundary("think:1:leased", Who.THINK),
@@ -177,6 +183,8 @@ BOUNDARIES = (
     Boundary("undo:2:started", Who.ACT, _UNDONE, World.AFTER, has_ended=True),
     Boundary("undo:2:sent", Who.ACT, _UNDONE, World.BEFORE, has_ended=True),
     Boundary("undo:2:settled", Who.ACT, _UNDONE, has_ended=True),
+    Boundary("undo:stop", Who.PERSON, _UNDO_STOPPED, has_ended=True),
+    Boundary("undo:stopped", Who.PERSON, _UNDO_STOPPED, has_ended=True),
     *_swept("leases", Way(stalls_at="think:1:leased")),
     *_swept("deadlines", Way(stalls_at="call:1:sent")),
     *_swept("approvals", Way(is_unanswered=True)),

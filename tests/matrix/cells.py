@@ -48,7 +48,7 @@ class Cell:
     @property
     def is_stopped(self) -> bool:
         """Whether Stop is pressed at the boundary."""
-        return self.mode is not Mode.NO_STOP
+        return self.mode in (Mode.DISCARD, Mode.FREEZE)
 
     @property
     def is_shared(self) -> bool:
@@ -119,7 +119,11 @@ RULES: list[tuple[str, Callable[[Cell], bool]]] = [
     ),
     (
         "Stop alone is what this column tries",
-        lambda cell: cell.disturbance is Disturbance.NOTHING and not cell.is_stopped,
+        lambda cell: cell.disturbance is Disturbance.NOTHING and cell.mode is Mode.NO_STOP,
+    ),
+    (
+        "there is no undo that could be stopped",
+        lambda cell: cell.mode is Mode.STOP_UNDO and not cell.boundary.way.undoes,
     ),
     (
         "the run has ended: there is nothing that Stop could keep",

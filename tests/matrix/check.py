@@ -13,7 +13,6 @@ from agentruns.models import LedgerEvent, Run, ToolCall
 from agentruns.protocol.stop import request_stop
 from agentruns.states import STOPPED_RUN
 from agentruns.verify import Scope, verify
-from tests.matrix.axes import Mode
 from tests.matrix.cells import Cell
 from tools.world.record import effects
 
@@ -90,7 +89,7 @@ def _should_stop(cell: Cell) -> bool:
     if way.undoes or cell.boundary.point == "resume:begin":
         return False
     if way.resumes:
-        return cell.mode is not Mode.NO_STOP
+        return cell.is_stopped
     return cell.is_stopped or bool(way.stop_at or way.time_limit or way.parent)
 
 

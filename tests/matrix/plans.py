@@ -33,6 +33,7 @@ class _Points:
     also: dict[Point, Callable[[str], object]] = field(default_factory=dict)
     keep: list[Point] = field(default_factory=list)
     stop: list[Point] = field(default_factory=list)
+    stop_undo: list[Point] = field(default_factory=list)
 
 
 def plan_of(cell: Cell) -> Plan:
@@ -40,10 +41,7 @@ def plan_of(cell: Cell) -> Plan:
     boundary, way = cell.boundary, cell.boundary.way
     at = point(boundary.point)
     points = _Points()
-    if way.stop_at:
-        points.stop.append(point(way.stop_at))
-    if cell.is_stopped:
-        points.stop.append(at)
+    _press(cell, points)
     points.keep += [point(each) for each in (way.stalls_at, boundary.last_turn) if each]
     gathered = (at,) if cell.is_shared else ()
     points.keep += gathered
@@ -61,6 +59,7 @@ def plan_of(cell: Cell) -> Plan:
         also_at=points.also,
         pause_at=(point(way.pause_at),) if way.pause_at else (),
         stop_at=tuple(points.stop),
+        stop_undo_at=tuple(points.stop_undo),
         twice_at=(at,) if cell.disturbance is Disturbance.TWICE else (),
         kill_at=(at,) if is_killed else (),
         gather_at=gathered,
@@ -72,6 +71,14 @@ def plan_of(cell: Cell) -> Plan:
         resumes=way.resumes,
         undoes=way.undoes,
     )
+
+
+def _press(cell: Cell, points: _Points) -> None:
+    """Where the run is stopped, or its undo: on the way to the boundary, and at it."""
+    way, at = cell.boundary.way, cell.boundary.point
+    points.stop += [point(each) for each in (way.stop_at, at if cell.is_stopped else "") if each]
+    stopped_at = (way.stop_undo_at, at if cell.mode is Mode.STOP_UNDO else "")
+    points.stop_undo += [point(each) for each in stopped_at if each]
 
 
 def _arm(cell: Cell, points: _Points) -> None:

@@ -88,6 +88,7 @@ class Command(ServicesCommand):
             keep_at=(FIRST_TOKEN,) if options["parent"] else (),
             pause_at=tuple(options["pause_at"]),
             stop_at=tuple(options["stop_at"]),
+            stop_undo_at=tuple(options["stop_undo_at"]),
             twice_at=tuple(options["twice_at"]),
             kill_at=tuple(options["kill_at"]),
             lose_at=tuple(options["lose_at"]),
@@ -155,6 +156,7 @@ def _scenario(name: str) -> str:
 
 AT_POINTS: dict[str, tuple[Callable[[str], Point], str]] = {
     "--stop-at": (_point, "press Stop there (twice: a second time at a second point)"),
+    "--stop-undo-at": (_reached_point, "stop the undo there (with --undo)"),
     "--pause-at": (_reached_point, "press Pause there, and let the run go on a moment later"),
     "--kill-at": (_reached_point, "kill -9 whoever comes to this point"),
     "--twice-at": (_reached_point, "deliver the message a second time to whoever comes there"),

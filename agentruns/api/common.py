@@ -1,0 +1,41 @@
+"""What the views of every app's API share: the run that is asked for, its errors, and the body."""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiResponse
+from rest_framework.request import Request
+
+from agentruns import rights
+from agentruns.api import serializers as data
+from agentruns.api.problems import CONTENT_TYPE
+from agentruns.errors import NotFound
+from agentruns.models import Run
+
+
+def problems(**why: str) -> dict[Any, Any]:
+    """The error responses of an operation: `_400="…"` documents what a 400 means here."""
+    return {
+        (int(code[1:]), CONTENT_TYPE): OpenApiResponse(data.Problem, text)
+        for code, text in why.items()
+    }
+
+
+SIGNED_IN = problems(_401="Not signed in, or the token is not valid.")
+OF_A_RUN = SIGNED_IN | problems(_404="There is no such run, or you may not see it.")
+
+
+def seen(request: Request, run_id: str) -> Run:
+    """The run, if the person may see it. Raises NotFound."""
+    runs = rights.visible_runs(request.user).select_related("owner")
+    run = runs.filter(pk=run_id).first()
+    if run is None:
+        raise NotFound(_("There is no such run, or you may not see it."), run_id=run_id)
+    return run
+
+
+def valid(serializer: Any) -> dict[str, Any]:
+    """What the serializer was given, checked. Raises its errors."""
+    serializer.is_valid(raise_exception=True)
+    found: dict[str, Any] = serializer.validated_data
+    return found
