@@ -270,6 +270,7 @@ GIT_REMOTE = env.str("GIT_REMOTE", default=str(WORLD_DIR / "repo.git"))
 GIT_API_URL = env.str("GIT_API_URL", default=f"{_world}/git")
 CHAT_URL = env.str("CHAT_URL", default=f"{_world}/chat")
 TICKETS_URL = env.str("TICKETS_URL", default=f"{_world}/tickets")
+PAYMENTS_URL = env.str("PAYMENTS_URL", default=f"{_world}/payments")
 
 # --- REST -------------------------------------------------------------------------------------
 REST_FRAMEWORK = {

@@ -23,6 +23,7 @@ PLACES = (
     "GIT_API_URL",
     "CHAT_URL",
     "TICKETS_URL",
+    "PAYMENTS_URL",
 )
 NO_FILE = {"ENV_FILE": os.devnull}
 

@@ -13,6 +13,7 @@ CALENDAR = "calendar.jsonl"
 GIT = "git.jsonl"
 CHAT = "chat.jsonl"
 TICKETS = "tickets.jsonl"
+PAYMENTS = "payments.jsonl"
 
 
 class Journal:

@@ -9,6 +9,8 @@ from pathlib import Path
 BO = "Bo Lindqvist <bo@team.example>"
 ANA = "Ana Berg <ana@team.example>"
 MEI = "Mei Tanaka <mei@team.example>"
+# Whom the payment service cannot charge.
+DECLINED_CUSTOMERS = ("Hollow Trading Ltd",)
 FINANCE = "Finance <finance@team.example>"
 
 # (days ago, from, to, subject, text)
