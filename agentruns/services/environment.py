@@ -24,6 +24,7 @@ PLACES = (
     "CHAT_URL",
     "TICKETS_URL",
     "PAYMENTS_URL",
+    "FILES_DIR",
 )
 NO_FILE = {"ENV_FILE": os.devnull}
 

@@ -19,6 +19,7 @@ JOURNALS = (
     journal.CHAT,
     journal.TICKETS,
     journal.PAYMENTS,
+    journal.FILES,
 )
 # How much of the journals one part may have: it is held in memory while it is read.
 PART_SIZE = 32 * 1024 * 1024
@@ -33,6 +34,9 @@ RECORDED = (
     "chat.announce",
     "tickets.create",
     "payments.authorize_capture",
+    "files.write",
+    "files.move",
+    "files.delete",
 )
 
 
@@ -101,6 +105,8 @@ def effects_of(part: Part) -> Iterator[Effect]:
     for thing in _things(part, journal.TICKETS, "opened", "key", "id", "closed"):
         yield thing.as_effect("tickets.create", "id", "title")
     yield from _payments(part)
+    for thing in _things(part, journal.FILES, "done", "request_id", "request_id", "undone"):
+        yield thing.as_effect(thing.entry["tool"], "changes")
 
 
 @dataclass

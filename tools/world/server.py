@@ -17,7 +17,7 @@ from tools.world.faults import Faults
 from tools.world.http import OpenConnections, build_app
 from tools.world.mail import serve_mail
 from tools.world.repository import ensure_repository
-from tools.world.seeds import ensure_archive
+from tools.world.seeds import ensure_archive, ensure_files
 
 
 class WorldError(Exception):
@@ -59,6 +59,7 @@ async def serve(world: World, announce: Callable[[str], None]) -> None:
     world.folder.mkdir(parents=True, exist_ok=True)
     with _alone_in(world.folder):
         ensure_archive(world.archive)
+        ensure_files(world.folder / "files")
         ensure_repository(world.folder)
         faults = Faults(world.folder)
         faults.clear()

@@ -97,7 +97,7 @@ def test_a_declined_payment_has_no_effect_and_says_why(
     changes: dict[str, Any], world: RunningWorld, new_context: NewContext
 ) -> None:
     ctx = new_context()
-    with pytest.raises(NoEffect, match="declined: the (bank|amount) ") as caught:
+    with pytest.raises(NoEffect, match=r"declined: the (bank|amount) ") as caught:
         act(NAME, ctx, **changes)
     assert (caught.value.code, caught.value.is_passing) == ("declined", False)
     assert reservations(world, ctx) == []
