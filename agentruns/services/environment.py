@@ -25,6 +25,8 @@ PLACES = (
     "TICKETS_URL",
     "PAYMENTS_URL",
     "FILES_DIR",
+    "SQL_TOOL_URL",
+    "SQL_STATEMENTS",
 )
 NO_FILE = {"ENV_FILE": os.devnull}
 

@@ -1,4 +1,4 @@
-"""What happened in the world, read from the servers' own records. Pure file reading."""
+"""What happened in the world, read from the servers' own records: files, and one table."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from tools.world import journal
+from tools.world import database, journal
 from tools.world.journal import Journal
 
 Entry = dict[str, Any]
@@ -37,6 +37,7 @@ RECORDED = (
     "files.write",
     "files.move",
     "files.delete",
+    "sql.execute",
 )
 
 
@@ -107,6 +108,7 @@ def effects_of(part: Part) -> Iterator[Effect]:
     yield from _payments(part)
     for thing in _things(part, journal.FILES, "done", "request_id", "request_id", "undone"):
         yield thing.as_effect(thing.entry["tool"], "changes")
+    yield from _statements(part)
 
 
 @dataclass
@@ -223,3 +225,12 @@ def _payments(part: Part) -> Iterator[Effect]:
 def _payer(authorized: Entry) -> str:
     """Whose a reservation is, as its maker wrote on it; "" if it is nobody's of ours."""
     return str(authorized["metadata"].get("request_id") or "")
+
+
+def _statements(part: Part) -> Iterator[Effect]:
+    for change in database.changes(part.world_dir):
+        if part.has(change.request_id):
+            data = {"statement": change.statement, "params": change.params}
+            undone_at = change.undone_at
+            removals = 0 if undone_at is None else 1
+            yield Effect("sql.execute", change.request_id, change.at, undone_at, data, removals)

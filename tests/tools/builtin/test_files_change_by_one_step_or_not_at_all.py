@@ -46,10 +46,19 @@ CALLS: dict[str, tuple[str, dict[str, Any], Tree]] = {
     ),
     "delete": ("files.delete", {"path": "old/todo.txt"}, {"prices.csv": "chair,79\n"}),
 }
-BAD_NAMES = """
-../x a/../x /x a//x a/ ./x .x a/.x .agentruns/log.jsonl x. a\\x a:x a/a/a/a/a/a/a/a/x
-""".split()
-BAD_NAMES += ["", " x", "a\x00", "a\n", "a\u202e", "x" * 201, "ä" * 101]
+BAD_NAMES = ["../x", "a/../x", "/x", "a//x", "a/", "./x", ".x", "a/.x", f"{OWN}/log.jsonl", "x."]
+BAD_NAMES += [
+    "",
+    " x",
+    "a\\x",
+    "a:x",
+    "a/" * 8 + "x",
+    "a\x00",
+    "a\n",
+    "a\u202e",
+    "x" * 201,
+    "ä" * 101,
+]
 every_call = pytest.mark.parametrize(("name", "raw", "after"), CALLS.values(), ids=CALLS)
 
 
