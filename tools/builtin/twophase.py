@@ -46,8 +46,8 @@ CREATE TABLE IF NOT EXISTS agentruns_undone (
 # server is full, or it is just coming up or going down.
 _PASSING = ("40", "53", "08", "57P")
 _BUSY = ("55P03", "57014")
-# What the database says in these classes is about values, rules and names of the statement.
-_TELLING = ("22", "23", "42", "P0001")
+# What the database says in these classes is about values, rules, names and what it can do.
+_TELLING = ("0A", "22", "23", "42", "55", "P0001")
 
 
 @dataclass(frozen=True)
