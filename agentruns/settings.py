@@ -270,6 +270,12 @@ GIT_REMOTE = env.str("GIT_REMOTE", default=str(WORLD_DIR / "repo.git"))
 GIT_API_URL = env.str("GIT_API_URL", default=f"{_world}/git")
 CHAT_URL = env.str("CHAT_URL", default=f"{_world}/chat")
 TICKETS_URL = env.str("TICKETS_URL", default=f"{_world}/tickets")
+FILES_DIR = Path(env.str("FILES_DIR", default=str(WORLD_DIR / "files")))
+SQL_TOOL_URL = env.str("SQL_TOOL_URL", default=_running.get("sql_tool_url", ""))
+SQL_STATEMENTS = env.str(
+    "SQL_STATEMENTS", default=str(BASE_DIR / "tools" / "world" / "statements.yaml") if DEMO else ""
+)
+PAYMENTS_URL = env.str("PAYMENTS_URL", default=f"{_world}/payments")
 
 # --- REST -------------------------------------------------------------------------------------
 REST_FRAMEWORK = {

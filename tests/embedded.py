@@ -10,6 +10,7 @@ from agentruns.services.environment import isolated
 from agentruns.services.postgres import Postgres
 from agentruns.services.scratch import ScratchFolder
 from agentruns.services.valkey import Valkey
+from tools.world.database import DEMO_DATABASE
 
 
 class TestServices:
@@ -33,6 +34,7 @@ class TestServices:
             postgres.start()
             self._started.append(postgres)
             os.environ["DATABASE_URL"] = postgres.url("agentruns")
+            os.environ["SQL_TOOL_URL"] = postgres.ensure_database(DEMO_DATABASE)
         if "REDIS_URL" not in os.environ:
             valkey = Valkey(self.folder.path, durable=False)
             valkey.start()

@@ -23,6 +23,10 @@ PLACES = (
     "GIT_API_URL",
     "CHAT_URL",
     "TICKETS_URL",
+    "PAYMENTS_URL",
+    "FILES_DIR",
+    "SQL_TOOL_URL",
+    "SQL_STATEMENTS",
 )
 NO_FILE = {"ENV_FILE": os.devnull}
 

@@ -23,6 +23,7 @@ from agentruns.services.postgres import Postgres, require_postgres
 from agentruns.services.processes import MARK, Process, end_leftovers
 from agentruns.services.programs import BASE_DIR, MANAGE, WORLD_PORTS, programs, readiness
 from agentruns.services.valkey import Valkey
+from tools.world.database import DEMO_DATABASE
 
 DATABASE = "agentruns"
 USUAL_PORTS = dict(zip(WORLD_PORTS, (8801, 8802, 8803), strict=True))
@@ -196,6 +197,8 @@ class Stack:
             self._postgres = Postgres(self.data_dir, durable=self._durable)
             self._postgres.start()
             self.env["DATABASE_URL"] = self._postgres.ensure_database(DATABASE)
+            if self.env["DEMO"] == "1":
+                self.env.setdefault("SQL_TOOL_URL", self._postgres.ensure_database(DEMO_DATABASE))
         if "REDIS_URL" in self.env:
             _require_redis(self.env["REDIS_URL"])
         else:
@@ -247,6 +250,7 @@ class Stack:
             "port": int(self.env["PORT"]),
             "database_url": self.env["DATABASE_URL"],
             "redis_url": self.env["REDIS_URL"],
+            "sql_tool_url": self.env.get("SQL_TOOL_URL", ""),
             "pause_dir": self.env.get("PAUSE_DIR", ""),
             "parts": [name for name, is_on in self._parts.items() if is_on],
             "pid": os.getpid(),

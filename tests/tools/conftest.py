@@ -101,6 +101,8 @@ def point_at(settings: Settings, world: RunningWorld, data_dir: Path) -> None:
     settings.GIT_API_URL = f"{world.http}/git"
     settings.CHAT_URL = f"{world.http}/chat"
     settings.TICKETS_URL = f"{world.http}/tickets"
+    settings.FILES_DIR = world.folder / "files"
+    settings.PAYMENTS_URL = f"{world.http}/payments"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-Service = Literal["chat", "tickets", "smtp", "caldav", "git"]
+Service = Literal["chat", "tickets", "smtp", "caldav", "git", "authorizations", "payments"]
 Mode = Literal["delay", "drop_after", "error_after", "refuse", "busy"]
 
 
@@ -21,6 +21,8 @@ class Fault:
     """`delay`: answers `seconds` late. `drop_after`: has the effect, then closes the connection.
     `error_after`: has the effect, then answers with an error. `refuse`: refuses, no effect.
     `busy`: no effect now, and says that it may be asked again in `seconds` (git has no such word).
+
+    Of payments, `authorizations` are what is reserved and let go, `payments` what moves money.
 
     With a `key` it is meant for the effect that carries it: as its idempotency key, or (mail) in
     an address.

@@ -1,4 +1,4 @@
-"""The HTTP side of the demo world: chat, tickets, drafts, the model provider, and its control."""
+"""The HTTP side of the demo world: its small services, the model provider, and its control."""
 
 import asyncio
 import json
@@ -16,6 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tools.world import faults as fault_control
 from tools.world.faults import Faults, Mode, Service
+from tools.world.payments import Payments
 from tools.world.provider import build_provider
 from tools.world.services import Answer, Chat, Drafts, Tickets
 
@@ -43,6 +44,7 @@ class Door:
         self.chat = Chat(world_dir)
         self.tickets = Tickets(world_dir)
         self.drafts = Drafts(world_dir)
+        self.payments = Payments(world_dir)
 
     async def _act(
         self,
@@ -117,6 +119,35 @@ class Door:
         status, answer = self.drafts.find(request.query_params.get("idempotency_key"))
         return JSONResponse(answer, status)
 
+    async def payment_authorize(self, request: Request) -> Response:
+        key = request.headers.get("idempotency-key", "")
+        return await self._act(
+            request, "authorizations", lambda body: self.payments.authorize(body, key)
+        )
+
+    async def payment_capture(self, request: Request) -> Response:
+        number, key = request.path_params["number"], request.headers.get("idempotency-key", "")
+        return await self._act(
+            request, "payments", lambda _body: self.payments.capture(number, key)
+        )
+
+    async def payment_void(self, request: Request) -> Response:
+        number, key = request.path_params["number"], request.headers.get("idempotency-key", "")
+        return await self._act(
+            request, "authorizations", lambda _body: self.payments.void(number, key)
+        )
+
+    async def payment_refund(self, request: Request) -> Response:
+        number, key = request.path_params["number"], request.headers.get("idempotency-key", "")
+        return await self._act(
+            request, "payments", lambda body: self.payments.refund(number, body, key)
+        )
+
+    async def payment_find(self, request: Request) -> Response:
+        query = request.query_params
+        status, answer = self.payments.find(query.get("idempotency_key"), query.get("status"))
+        return JSONResponse(answer, status)
+
     async def fault_add(self, request: Request) -> Response:
         # A page in somebody's browser can post to loopback too, but not with this content type.
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
@@ -168,6 +199,13 @@ def build_app(world_dir: Path, faults: Faults) -> Starlette:
         Route("/drafts", door.draft_find),
         Route("/drafts/{number}", door.draft_change, methods=["PATCH"]),
     ]
+    payments = [
+        Route("/authorizations", door.payment_authorize, methods=["POST"]),
+        Route("/authorizations", door.payment_find),
+        Route("/authorizations/{number}/capture", door.payment_capture, methods=["POST"]),
+        Route("/authorizations/{number}/void", door.payment_void, methods=["POST"]),
+        Route("/captures/{number}/refund", door.payment_refund, methods=["POST"]),
+    ]
     control = [
         Route("/faults", door.fault_add, methods=["POST"]),
         Route("/faults", door.fault_clear, methods=["DELETE"]),
@@ -177,6 +215,7 @@ def build_app(world_dir: Path, faults: Faults) -> Starlette:
             Mount("/chat", routes=chat),
             Mount("/tickets", routes=tickets),
             Mount("/git", routes=drafts),
+            Mount("/payments", routes=payments),
             Mount("/_world", routes=control),
             Mount("/v1", app=build_provider(world_dir)),
         ]

@@ -13,6 +13,9 @@ CALENDAR = "calendar.jsonl"
 GIT = "git.jsonl"
 CHAT = "chat.jsonl"
 TICKETS = "tickets.jsonl"
+PAYMENTS = "payments.jsonl"
+# The tools themselves log here what they do to the files of the demo.
+FILES = "files/.agentruns/log.jsonl"
 
 
 class Journal:

@@ -1,4 +1,4 @@
-"""What happened in the world, read from the servers' own records. Pure file reading."""
+"""What happened in the world, read from the servers' own records: files, and one table."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -8,11 +8,19 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from tools.world import journal
+from tools.world import database, journal
 from tools.world.journal import Journal
 
 Entry = dict[str, Any]
-JOURNALS = (journal.MAIL, journal.CALENDAR, journal.GIT, journal.CHAT, journal.TICKETS)
+JOURNALS = (
+    journal.MAIL,
+    journal.CALENDAR,
+    journal.GIT,
+    journal.CHAT,
+    journal.TICKETS,
+    journal.PAYMENTS,
+    journal.FILES,
+)
 # How much of the journals one part may have: it is held in memory while it is read.
 PART_SIZE = 32 * 1024 * 1024
 
@@ -25,6 +33,11 @@ RECORDED = (
     "chat.post_message",
     "chat.announce",
     "tickets.create",
+    "payments.authorize_capture",
+    "files.write",
+    "files.move",
+    "files.delete",
+    "sql.execute",
 )
 
 
@@ -92,6 +105,10 @@ def effects_of(part: Part) -> Iterator[Effect]:
         yield thing.as_effect(tool, "channel", "text")
     for thing in _things(part, journal.TICKETS, "opened", "key", "id", "closed"):
         yield thing.as_effect("tickets.create", "id", "title")
+    yield from _payments(part)
+    for thing in _things(part, journal.FILES, "done", "request_id", "request_id", "undone"):
+        yield thing.as_effect(thing.entry["tool"], "changes")
+    yield from _statements(part)
 
 
 @dataclass
@@ -176,3 +193,44 @@ def _draft(branch: list[_Thing], request: list[_Thing]) -> Effect:
         },
         max(len(half.ends) for half in halves),
     )
+
+
+def _payments(part: Part) -> Iterator[Effect]:
+    """A capture is the effect: what was only reserved is none. Undone once all is paid back."""
+    held: dict[str, Entry] = {}
+    captured: dict[str, Entry] = {}
+    refunded: dict[str, list[Entry]] = defaultdict(list)
+    for entry in Journal(part.world_dir / journal.PAYMENTS).entries():
+        name = entry["id"]
+        if entry["event"] == "authorized" and part.has(_payer(entry)):
+            held[name] = entry
+        elif entry["event"] == "captured" and name in held:
+            captured[name] = entry
+        elif entry["event"] == "refunded" and name in captured:
+            refunded[name].append(entry)
+    for name, entry in captured.items():
+        data = {key: held[name][key] for key in ("amount", "currency", "customer", "reference")}
+        is_back = sum(each["amount"] for each in refunded[name]) == data["amount"]
+        undone_at = _at(refunded[name][-1]) if is_back else None
+        yield Effect(
+            "payments.authorize_capture",
+            _payer(held[name]),
+            _at(entry),
+            undone_at,
+            data | {"capture": entry["capture"]},
+            int(is_back),
+        )
+
+
+def _payer(authorized: Entry) -> str:
+    """Whose a reservation is, as its maker wrote on it; "" if it is nobody's of ours."""
+    return str(authorized["metadata"].get("request_id") or "")
+
+
+def _statements(part: Part) -> Iterator[Effect]:
+    for change in database.changes(part.world_dir):
+        if part.has(change.request_id):
+            data = {"statement": change.statement, "params": change.params}
+            undone_at = change.undone_at
+            removals = 0 if undone_at is None else 1
+            yield Effect("sql.execute", change.request_id, change.at, undone_at, data, removals)

@@ -1,4 +1,4 @@
-"""The mails that are in the archive when the demo world starts for the first time."""
+"""What is there when the demo world starts for the first time: old mail, and a few files."""
 
 import mailbox
 from datetime import UTC, datetime, timedelta
@@ -9,6 +9,8 @@ from pathlib import Path
 BO = "Bo Lindqvist <bo@team.example>"
 ANA = "Ana Berg <ana@team.example>"
 MEI = "Mei Tanaka <mei@team.example>"
+# Whom the payment service cannot charge.
+DECLINED_CUSTOMERS = ("Hollow Trading Ltd",)
 FINANCE = "Finance <finance@team.example>"
 
 # (days ago, from, to, subject, text)
@@ -88,3 +90,20 @@ def ensure_archive(archive: Path) -> None:
         box.add(message)
     box.close()
     unfinished.rename(archive)
+
+
+_FILES = {
+    "prices.csv": "item,price\nchair,79\ndesk,240\nlamp,35\n",
+    "offer-draft.md": "# Offer\n\nTwelve chairs and three desks, by the end of January.\n",
+    "old/todo-2024.txt": "Order chairs\nAsk Mei about the lamps\n",
+}
+
+
+def ensure_files(folder: Path) -> None:
+    """Make the folder of files with what is in it, unless something is, or was."""
+    own = folder / ".agentruns"
+    if (own / "log.jsonl").exists() or (folder.exists() and set(folder.iterdir()) - {own}):
+        return
+    for name, text in _FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")

@@ -10,14 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
 import uvicorn
 
 from tools.world.calendars import serve_calendars
+from tools.world.database import ensure_database
 from tools.world.faults import Faults
 from tools.world.http import OpenConnections, build_app
 from tools.world.mail import serve_mail
 from tools.world.repository import ensure_repository
-from tools.world.seeds import ensure_archive
+from tools.world.seeds import ensure_archive, ensure_files
 
 
 class WorldError(Exception):
@@ -26,13 +28,16 @@ class WorldError(Exception):
 
 @dataclass(frozen=True)
 class World:
-    """Where the world lives: its folder, the folder of old mail, and its three ports."""
+    """Where the world lives: its folder, the folder of old mail, its three ports, and the address
+    of its database, "" if it has none.
+    """
 
     folder: Path
     archive: Path
     http_port: int
     smtp_port: int
     caldav_port: int
+    database: str = ""
 
 
 class _Server(uvicorn.Server):
@@ -59,6 +64,8 @@ async def serve(world: World, announce: Callable[[str], None]) -> None:
     world.folder.mkdir(parents=True, exist_ok=True)
     with _alone_in(world.folder):
         ensure_archive(world.archive)
+        ensure_files(world.folder / "files")
+        _ensure_database(world)
         ensure_repository(world.folder)
         faults = Faults(world.folder)
         faults.clear()
@@ -99,6 +106,13 @@ async def _serve_http(
         f"caldav {world.caldav_port}, record in {world.folder}"
     )
     await serving
+
+
+def _ensure_database(world: World) -> None:
+    try:
+        ensure_database(world.database, world.folder)
+    except psycopg.Error as error:
+        raise WorldError(f"The database of SQL_TOOL_URL cannot be used: {error}") from error
 
 
 def _listen(port: int) -> socket.socket:

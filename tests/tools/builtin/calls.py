@@ -15,6 +15,7 @@ EFFECTS = (
     "chat.post_message",
     "email.send",
     "git.open_draft",
+    "payments.authorize_capture",
     "tickets.create",
 )
 WITH_LOOKUP = tuple(name for name in EFFECTS if name != "email.send")
@@ -24,6 +25,7 @@ SERVICES = {
     "chat.post_message": "chat",
     "email.send": "smtp",
     "git.open_draft": "git",
+    "payments.authorize_capture": "payments",
     "tickets.create": "tickets",
 }
 
@@ -50,6 +52,12 @@ def arguments(name: str, **changes: Any) -> BaseModel:
             "title": "Q3 numbers",
             "files": {"numbers/q3.csv": "month,revenue\nJul,455\n", "neu/zäh len.txt": "ü\n"},
             "message": "Fill in July",
+        },
+        "payments.authorize_capture": {
+            "amount": 124_000,
+            "currency": "EUR",
+            "customer": "Acme Ltd",
+            "reference": "Invoice 2026-114",
         },
         "tickets.create": {"title": "Printer", "body": "It is broken again."},
     }

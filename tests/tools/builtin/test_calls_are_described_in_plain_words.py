@@ -16,6 +16,10 @@ from tools import registry
         ("chat.post_message", "Message to #team: “The review is on Tuesday.”"),
         ("chat.announce", "Message to #team: “The review is on Tuesday.”"),
         ("tickets.create", "Ticket “Printer”"),
+        (
+            "payments.authorize_capture",
+            "Charge Acme Ltd 1,240.00\u00a0EUR for “Invoice 2026-114”",
+        ),
     ],
 )
 def test_a_call_is_one_plain_line(name: str, words: str) -> None:

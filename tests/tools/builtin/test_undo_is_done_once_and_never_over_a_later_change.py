@@ -73,6 +73,11 @@ def _work_on_the_ticket(world: RunningWorld, ctx: Context, receipt: Receipt, tmp
     httpx2.patch(url, json={"note": "I am on it."}).raise_for_status()
 
 
+def _pay_some_of_it_back(world: RunningWorld, ctx: Context, receipt: Receipt, tmp: Path) -> None:
+    url = f"{world.http}/payments/captures/{receipt.data['capture']}/refund"
+    httpx2.post(url, json={"amount": 1_000}).raise_for_status()
+
+
 def _add_to_the_branch(world: RunningWorld, ctx: Context, receipt: Receipt, tmp: Path) -> None:
     branch, work = receipt.data["branch"], tmp / "colleague"
     repo = str(world.folder / "repo.git")
@@ -85,6 +90,7 @@ CHANGES = {
     "calendar.create_event": _move_the_meeting,
     "chat.announce": _edit_the_message,
     "chat.post_message": _edit_the_message,
+    "payments.authorize_capture": _pay_some_of_it_back,
     "tickets.create": _work_on_the_ticket,
     "git.open_draft": _add_to_the_branch,
 }

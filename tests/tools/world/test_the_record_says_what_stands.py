@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.world.journal import CALENDAR, CHAT, GIT, MAIL, TICKETS, Journal
+from tools.world.journal import CALENDAR, CHAT, GIT, MAIL, PAYMENTS, TICKETS, Journal
 from tools.world.record import Effect, effects, effects_of, parts
 
 
@@ -25,6 +25,21 @@ def everything(folder: Path) -> None:
     pushed = {"branch": "b", "commit": "c", "request_id": "req_draft"}
     Journal(folder / GIT).append("branch_pushed", **pushed)
     Journal(folder / GIT).append("draft_opened", id="D-1", branch="b", key="req_draft")
+    reserve(folder, "A-1", "req_payment")
+    Journal(folder / PAYMENTS).append("captured", id="A-1", capture="C-1", key="k")
+
+
+def reserve(folder: Path, name: str, request_id: str) -> None:
+    Journal(folder / PAYMENTS).append(
+        "authorized",
+        id=name,
+        amount=500,
+        currency="EUR",
+        customer="Acme Ltd",
+        reference="Invoice 1",
+        key=request_id,
+        metadata={"request_id": request_id},
+    )
 
 
 def found(folder: Path) -> dict[str, Effect]:
@@ -44,6 +59,7 @@ def test_each_effect_is_there_once_in_order_of_time_and_stands(tmp_path: Path) -
         ("chat.post_message", "req_message"),
         ("tickets.create", "req_ticket"),
         ("git.open_draft", "req_draft"),
+        ("payments.authorize_capture", "req_payment"),
     ]
     assert {(each.undone_at, each.removals) for each in effects(tmp_path)} == {(None, 0)}
 
@@ -72,6 +88,22 @@ def test_a_draft_is_taken_back_once_both_its_halves_are(tmp_path: Path) -> None:
     Journal(tmp_path / GIT).append("branch_deleted", branch="b", commit="c")
 
     assert found(tmp_path)["req_draft"].undone_at is not None
+
+
+def test_what_is_only_reserved_is_no_effect(tmp_path: Path) -> None:
+    reserve(tmp_path, "A-1", "req_kept")
+    reserve(tmp_path, "A-2", "req_let_go")
+    Journal(tmp_path / PAYMENTS).append("voided", id="A-2", key="k")
+    assert effects(tmp_path) == []
+
+
+def test_a_payment_is_taken_back_once_all_of_it_is(tmp_path: Path) -> None:
+    everything(tmp_path)
+    for refund, undone in (("R-1", False), ("R-2", True)):
+        record = Journal(tmp_path / PAYMENTS)
+        record.append("refunded", id="A-1", refund=refund, amount=250, key=refund)
+        assert (found(tmp_path)["req_payment"].undone_at is not None) == undone
+    assert found(tmp_path)["req_payment"].removals == 1
 
 
 def test_an_item_belongs_to_its_call(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from pytest_django.fixtures import Settings
 
-from tests.tools.builtin.calls import EFFECTS, SERVICES, act, lookup
+from tests.tools.builtin.calls import EFFECTS, SERVICES, WITH_LOOKUP, act, lookup
 from tests.tools.conftest import ROOT, NewContext, RunningWorld, point_at, running_world
 from tools.contract import Receipt
 from tools.gitcli import git
@@ -30,7 +30,7 @@ def test_a_second_start_keeps_what_happened_before(
     with running_world(tmp_path / "w") as second:
         point_at(settings, second, tmp_path)
         assert effects(second.folder) == before
-        for name in ("tickets.create", "chat.post_message", "git.open_draft"):
+        for name in WITH_LOOKUP:
             assert isinstance(lookup(name, ctx), Receipt)
         assert sorted((second.folder / "maildir" / "new").iterdir()) == mails
 
@@ -92,7 +92,10 @@ def test_a_page_in_a_browser_cannot_set_faults(world: RunningWorld) -> None:
     assert answer.status_code == 415
 
 
-@pytest.mark.parametrize("path", ["/chat/chat.postMessage", "/tickets/tickets", "/git/drafts"])
+@pytest.mark.parametrize(
+    "path",
+    ["/chat/chat.postMessage", "/tickets/tickets", "/git/drafts", "/payments/authorizations"],
+)
 def test_a_body_that_is_no_object_is_refused(world: RunningWorld, path: str) -> None:
     for content in (b"", b"[]", b"{", b"\xff"):
         assert httpx2.post(f"{world.http}{path}", content=content).status_code == 400
@@ -116,6 +119,8 @@ def _start(changes: dict[str, str]) -> subprocess.CompletedProcess[str]:
     [
         ("chat", "POST", "/chat/chat.postMessage"),
         ("tickets", "POST", "/tickets/tickets"),
+        ("authorizations", "POST", "/payments/authorizations"),
+        ("payments", "POST", "/payments/captures/C-1/refund"),
         ("caldav", "PUT", "/demo/team/some.ics"),
     ],
 )

@@ -19,6 +19,7 @@ class Command(BaseCommand):
             http_port=settings.WORLD_HTTP_PORT,
             smtp_port=settings.WORLD_SMTP_PORT,
             caldav_port=settings.WORLD_CALDAV_PORT,
+            database=settings.SQL_TOOL_URL,
         )
         try:
             asyncio.run(serve(world, self._announce))
