@@ -21,6 +21,7 @@ PLACES = (
     "CALDAV_URL",
     "GIT_REMOTE",
     "GIT_API_URL",
+    "GIT_API_TOKEN",
     "CHAT_URL",
     "TICKETS_URL",
 )

@@ -98,7 +98,7 @@ def point_at(settings: Settings, world: RunningWorld, data_dir: Path) -> None:
     settings.SMTP_URL = f"smtp://127.0.0.1:{world.smtp_port}"
     settings.CALDAV_URL = f"http://127.0.0.1:{world.caldav_port}/demo/team/"
     settings.GIT_REMOTE = str(world.folder / "repo.git")
-    settings.GIT_API_URL = f"{world.http}/git"
+    settings.GIT_API_URL = f"{world.http}/git/repos/demo/team"
     settings.CHAT_URL = f"{world.http}/chat"
     settings.TICKETS_URL = f"{world.http}/tickets"
 

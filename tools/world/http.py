@@ -1,4 +1,4 @@
-"""The HTTP side of the demo world: chat, tickets, drafts, the model provider, and its control."""
+"""The HTTP side of the demo world: its services, the model provider, and its control."""
 
 import asyncio
 import json
@@ -17,7 +17,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from tools.world import faults as fault_control
 from tools.world.faults import Faults, Mode, Service
 from tools.world.provider import build_provider
-from tools.world.services import Answer, Chat, Drafts, Tickets
+from tools.world.pulls import REPOSITORY, Pulls
+from tools.world.services import Answer, Chat, Tickets
 
 
 class OpenConnections(H11Protocol):
@@ -42,7 +43,7 @@ class Door:
         self.faults = faults
         self.chat = Chat(world_dir)
         self.tickets = Tickets(world_dir)
-        self.drafts = Drafts(world_dir)
+        self.pulls = Pulls(world_dir)
 
     async def _act(
         self,
@@ -105,17 +106,28 @@ class Door:
         status, answer = self.tickets.find(request.query_params.get("idempotency_key"))
         return JSONResponse(answer, status)
 
-    async def draft_open(self, request: Request) -> Response:
-        key = request.headers.get("idempotency-key", "")
-        return await self._act(request, "git", lambda body: self.drafts.open(body, key))
+    async def pull_open(self, request: Request) -> Response:
+        return await self._act(request, "git", self.pulls.open, self.pulls.key_of)
 
-    async def draft_change(self, request: Request) -> Response:
+    async def pull_change(self, request: Request) -> Response:
         number = request.path_params["number"]
-        return await self._act(request, "git", lambda body: self.drafts.change(number, body))
+        return await self._act(
+            request,
+            "git",
+            lambda body: self.pulls.change(number, body),
+            lambda body: self.pulls.key_of_number(number),
+        )
 
-    async def draft_find(self, request: Request) -> Response:
-        status, answer = self.drafts.find(request.query_params.get("idempotency_key"))
+    async def pull_merge(self, request: Request) -> Response:
+        status, answer = self.pulls.merge(request.path_params["number"])
         return JSONResponse(answer, status)
+
+    async def pull_get(self, request: Request) -> Response:
+        status, answer = self.pulls.get(request.path_params["number"])
+        return JSONResponse(answer, status)
+
+    async def pull_list(self, request: Request) -> Response:
+        return JSONResponse(self.pulls.list(request.query_params))
 
     async def fault_add(self, request: Request) -> Response:
         # A page in somebody's browser can post to loopback too, but not with this content type.
@@ -163,10 +175,12 @@ def build_app(world_dir: Path, faults: Faults) -> Starlette:
         Route("/tickets", door.ticket_find),
         Route("/tickets/{number}", door.ticket_change, methods=["PATCH"]),
     ]
-    drafts = [
-        Route("/drafts", door.draft_open, methods=["POST"]),
-        Route("/drafts", door.draft_find),
-        Route("/drafts/{number}", door.draft_change, methods=["PATCH"]),
+    pulls = [
+        Route("/pulls", door.pull_open, methods=["POST"]),
+        Route("/pulls", door.pull_list),
+        Route("/pulls/{number:int}", door.pull_change, methods=["PATCH"]),
+        Route("/pulls/{number:int}", door.pull_get),
+        Route("/pulls/{number:int}/merge", door.pull_merge, methods=["PUT"]),
     ]
     control = [
         Route("/faults", door.fault_add, methods=["POST"]),
@@ -176,7 +190,7 @@ def build_app(world_dir: Path, faults: Faults) -> Starlette:
         routes=[
             Mount("/chat", routes=chat),
             Mount("/tickets", routes=tickets),
-            Mount("/git", routes=drafts),
+            Mount(f"/git/repos/{REPOSITORY}", routes=pulls),
             Mount("/_world", routes=control),
             Mount("/v1", app=build_provider(world_dir)),
         ]

@@ -92,7 +92,9 @@ def test_a_page_in_a_browser_cannot_set_faults(world: RunningWorld) -> None:
     assert answer.status_code == 415
 
 
-@pytest.mark.parametrize("path", ["/chat/chat.postMessage", "/tickets/tickets", "/git/drafts"])
+@pytest.mark.parametrize(
+    "path", ["/chat/chat.postMessage", "/tickets/tickets", "/git/repos/demo/team/pulls"]
+)
 def test_a_body_that_is_no_object_is_refused(world: RunningWorld, path: str) -> None:
     for content in (b"", b"[]", b"{", b"\xff"):
         assert httpx2.post(f"{world.http}{path}", content=content).status_code == 400
