@@ -19,7 +19,7 @@ _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
 def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
-    """Send one request; the answer is 2xx, or 4xx listed in `expect`.
+    """Send one request that has an effect; the answer is 2xx, or 4xx listed in `expect`.
 
     Raises NoEffect where it is known that nothing happened: never sent, refused (3xx, 4xx), or
     put off (429; 503 that says when to come again). Anything else (5xx, no answer in time, a
