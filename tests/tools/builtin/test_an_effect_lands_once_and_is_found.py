@@ -64,7 +64,16 @@ def test_lookup_of_an_unreachable_system_decides_nothing(
     assert isinstance(lookup(name, new_context()), Unknown)
 
 
-@pytest.mark.parametrize("name", ["calendar.create_event", "git.open_draft", "tickets.create"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "calendar.cancel_event",
+        "calendar.create_event",
+        "calendar.move_event",
+        "git.open_draft",
+        "tickets.create",
+    ],
+)
 def test_a_second_commit_with_the_same_key_finds_the_first_effect(
     name: str, world: RunningWorld, new_context: NewContext
 ) -> None:

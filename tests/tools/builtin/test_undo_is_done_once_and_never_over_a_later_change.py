@@ -58,7 +58,7 @@ def test_undo_of_a_branch_whose_draft_was_refused_deletes_the_branch(
 
 def _move_the_meeting(world: RunningWorld, ctx: Context, receipt: Receipt, tmp: Path) -> None:
     href = receipt.data["href"]
-    ics = httpx2.get(href).text.replace("Q3 review", "Q3 review moved")
+    ics = httpx2.get(href).text.replace("SUMMARY:", "SUMMARY:Moved ")
     httpx2.put(href, content=ics.encode()).raise_for_status()
 
 
@@ -82,7 +82,9 @@ def _add_to_the_branch(world: RunningWorld, ctx: Context, receipt: Receipt, tmp:
 
 
 CHANGES = {
+    "calendar.cancel_event": _move_the_meeting,
     "calendar.create_event": _move_the_meeting,
+    "calendar.move_event": _move_the_meeting,
     "chat.announce": _edit_the_message,
     "chat.post_message": _edit_the_message,
     "tickets.create": _work_on_the_ticket,

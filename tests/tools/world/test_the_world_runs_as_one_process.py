@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from pytest_django.fixtures import Settings
 
-from tests.tools.builtin.calls import EFFECTS, SERVICES, act, lookup
+from tests.tools.builtin.calls import REPEATABLE, SERVICES, act, lookup
 from tests.tools.conftest import ROOT, NewContext, RunningWorld, point_at, running_world
 from tools.contract import Receipt
 from tools.gitcli import git
@@ -22,7 +22,7 @@ def test_a_second_start_keeps_what_happened_before(
     ctx = new_context()
     with running_world(tmp_path / "w") as first:
         point_at(settings, first, tmp_path)
-        for name in EFFECTS:
+        for name in REPEATABLE:
             act(name, ctx)
         before = effects(first.folder)
         mails = sorted((first.folder / "maildir" / "new").iterdir())
@@ -132,7 +132,7 @@ def test_a_busy_server_says_when_to_ask_again_and_does_nothing(
     assert effects(world.folder) == before
 
 
-@pytest.mark.parametrize("name", EFFECTS)
+@pytest.mark.parametrize("name", REPEATABLE)
 def test_a_fault_with_a_key_hits_the_effect_that_carries_it_and_no_other(
     name: str, world: RunningWorld, new_context: NewContext
 ) -> None:
