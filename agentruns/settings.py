@@ -271,6 +271,12 @@ GIT_API_URL = env.str("GIT_API_URL", default=f"{_world}/git/repos/demo/team")
 GIT_API_TOKEN = env.str("GIT_API_TOKEN", default="")
 CHAT_URL = env.str("CHAT_URL", default=f"{_world}/chat")
 TICKETS_URL = env.str("TICKETS_URL", default=f"{_world}/tickets")
+HOOKS_URL = f"{_world}/hooks"
+# A model's URLs lead to the open internet and to these: host or host:port.
+_inside = [f"127.0.0.1:{WORLD_HTTP_PORT}"] if DEMO else []
+HTTP_ALLOWED_HOSTS: list[str] = env.list("HTTP_ALLOWED_HOSTS", default=_inside)
+_described = str(BASE_DIR / "tools" / "world" / "endpoints.yaml") if DEMO else ""
+HTTP_ENDPOINTS = env.str("HTTP_ENDPOINTS", default=_described)
 
 # --- REST -------------------------------------------------------------------------------------
 REST_FRAMEWORK = {

@@ -24,6 +24,9 @@ PLACES = (
     "GIT_API_TOKEN",
     "CHAT_URL",
     "TICKETS_URL",
+    "HTTP_ALLOWED_HOSTS",
+    "HTTP_ENDPOINTS",
+    "MAIL_SENT_URL",
 )
 NO_FILE = {"ENV_FILE": os.devnull}
 

@@ -106,6 +106,8 @@ def point_at(settings: Settings, world: RunningWorld, data_dir: Path) -> None:
     settings.GIT_API_URL = f"{world.http}/git/repos/demo/team"
     settings.CHAT_URL = f"{world.http}/chat"
     settings.TICKETS_URL = f"{world.http}/tickets"
+    settings.HOOKS_URL = f"{world.http}/hooks"
+    settings.HTTP_ALLOWED_HOSTS = [f"127.0.0.1:{world.http_port}"]
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tools.world import faults as fault_control
 from tools.world.faults import Faults, Mode, Service
+from tools.world.hooks import Hooks
 from tools.world.provider import build_provider
 from tools.world.pulls import REPOSITORY, Pulls
 from tools.world.services import Answer, Chat, Tickets
@@ -44,6 +45,7 @@ class Door:
         self.chat = Chat(world_dir)
         self.tickets = Tickets(world_dir)
         self.pulls = Pulls(world_dir)
+        self.hooks = Hooks(world_dir)
 
     async def _act(
         self,
@@ -129,6 +131,30 @@ class Door:
     async def pull_list(self, request: Request) -> Response:
         return JSONResponse(self.pulls.list(request.query_params))
 
+    async def hook_deliver(self, request: Request) -> Response:
+        key = request.headers.get("idempotency-key", "")
+        agent, _, tool = request.headers.get("user-agent", "").partition("/")
+        tool = tool if agent == "agentruns" else ""
+        return _with_version(
+            await self._act(request, "hooks", lambda body: self.hooks.deliver(body, key, tool))
+        )
+
+    async def hook_replace(self, request: Request) -> Response:
+        key = request.path_params["key"]
+        return await self._act(request, "hooks", lambda body: self.hooks.replace(key, body))
+
+    async def hook_remove(self, request: Request) -> Response:
+        key, match = request.path_params["key"], request.headers.get("if-match", "")
+        return await self._act(request, "hooks", lambda body: self.hooks.remove(key, match))
+
+    async def hook_get(self, request: Request) -> Response:
+        status, answer = self.hooks.get(request.path_params["key"])
+        return _with_version(JSONResponse(answer, status))
+
+    async def hook_list(self, request: Request) -> Response:
+        status, answer = self.hooks.list()
+        return JSONResponse(answer, status)
+
     async def fault_add(self, request: Request) -> Response:
         # A page in somebody's browser can post to loopback too, but not with this content type.
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
@@ -146,11 +172,21 @@ class Door:
 
 
 async def _body(request: Request) -> dict[str, Any] | None:
+    content = await request.body()
+    if request.method == "DELETE" and not content:
+        return {}
     try:
-        body = json.loads(await request.body())
+        body = json.loads(content)
     except ValueError:
         return None
     return body if isinstance(body, dict) else None
+
+
+def _with_version(response: Response) -> Response:
+    version = json.loads(bytes(response.body)).get("version")
+    if version:
+        response.headers["ETag"] = f'"{version}"'
+    return response
 
 
 async def _hang_up(request: Request) -> None:
@@ -182,6 +218,13 @@ def build_app(world_dir: Path, faults: Faults) -> Starlette:
         Route("/pulls/{number:int}", door.pull_get),
         Route("/pulls/{number:int}/merge", door.pull_merge, methods=["PUT"]),
     ]
+    hooks = [
+        Route("/deliveries", door.hook_deliver, methods=["POST"]),
+        Route("/deliveries", door.hook_list),
+        Route("/deliveries/{key}", door.hook_replace, methods=["PUT"]),
+        Route("/deliveries/{key}", door.hook_remove, methods=["DELETE"]),
+        Route("/deliveries/{key}", door.hook_get),
+    ]
     control = [
         Route("/faults", door.fault_add, methods=["POST"]),
         Route("/faults", door.fault_clear, methods=["DELETE"]),
@@ -191,6 +234,7 @@ def build_app(world_dir: Path, faults: Faults) -> Starlette:
             Mount("/chat", routes=chat),
             Mount("/tickets", routes=tickets),
             Mount(f"/git/repos/{REPOSITORY}", routes=pulls),
+            Mount("/hooks", routes=hooks),
             Mount("/_world", routes=control),
             Mount("/v1", app=build_provider(world_dir)),
         ]

@@ -13,6 +13,7 @@ CALENDAR = "calendar.jsonl"
 GIT = "git.jsonl"
 CHAT = "chat.jsonl"
 TICKETS = "tickets.jsonl"
+HOOKS = "hooks.jsonl"
 
 
 class Journal:

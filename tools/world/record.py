@@ -12,11 +12,18 @@ from tools.world import journal
 from tools.world.journal import Journal
 
 Entry = dict[str, Any]
-JOURNALS = (journal.MAIL, journal.CALENDAR, journal.GIT, journal.CHAT, journal.TICKETS)
+JOURNALS = (
+    journal.MAIL,
+    journal.CALENDAR,
+    journal.GIT,
+    journal.CHAT,
+    journal.TICKETS,
+    journal.HOOKS,
+)
 # How much of the journals one part may have: it is held in memory while it is read.
 PART_SIZE = 32 * 1024 * 1024
 
-# The tools whose effects these servers record.
+# The tools whose every effect these servers record.
 RECORDED = (
     "email.send",
     "email.send_later",
@@ -27,6 +34,7 @@ RECORDED = (
     "chat.post_message",
     "chat.announce",
     "tickets.create",
+    "http.hooks",
 )
 
 
@@ -98,6 +106,9 @@ def effects_of(part: Part) -> Iterator[Effect]:
         yield thing.as_effect(tool, "channel", "text")
     for thing in _things(part, journal.TICKETS, "opened", "key", "id", "closed"):
         yield thing.as_effect("tickets.create", "id", "title")
+    for thing in _things(part, journal.HOOKS, "delivered", "key", "key", "removed"):
+        if thing.entry["tool"]:  # others deliver, too
+            yield thing.as_effect(thing.entry["tool"], "body")
 
 
 @dataclass

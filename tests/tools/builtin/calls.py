@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import uuid4
 
+from django.conf import settings
 from pydantic import BaseModel
 
 from tools import registry
@@ -17,12 +18,14 @@ EFFECTS = (
     "chat.post_message",
     "email.send",
     "git.open_draft",
+    "http.hooks",
+    "http.request",
     "tickets.create",
 )
 # Those that change one thing that is there: two calls cannot both do it.
 OF_ONE_THING = ("calendar.cancel_event", "calendar.move_event")
 REPEATABLE = tuple(name for name in EFFECTS if name not in OF_ONE_THING)
-WITH_LOOKUP = tuple(name for name in EFFECTS if name != "email.send")
+WITH_LOOKUP = tuple(name for name in EFFECTS if name not in ("email.send", "http.request"))
 SERVICES = {
     "calendar.cancel_event": "caldav",
     "calendar.create_event": "caldav",
@@ -31,6 +34,8 @@ SERVICES = {
     "chat.post_message": "chat",
     "email.send": "smtp",
     "git.open_draft": "git",
+    "http.hooks": "hooks",
+    "http.request": "hooks",
     "tickets.create": "tickets",
 }
 
@@ -60,6 +65,12 @@ def arguments(name: str, **changes: Any) -> BaseModel:
             "title": "Q3 numbers",
             "files": {"numbers/q3.csv": "month,revenue\nJul,455\n", "neu/zäh len.txt": "ü\n"},
             "message": "Fill in July",
+        },
+        "http.hooks": {"body": {"event": "numbers.ready"}},
+        "http.request": {
+            "method": "POST",
+            "url": f"{settings.HOOKS_URL}/deliveries",
+            "body": {"event": "numbers.ready"},
         },
         "tickets.create": {"title": "Printer", "body": "It is broken again."},
     }

@@ -59,7 +59,7 @@ def test_lookup_tells_landed_from_not_landed(
 def test_lookup_of_an_unreachable_system_decides_nothing(
     name: str, world: RunningWorld, new_context: NewContext, settings: object
 ) -> None:
-    for setting in ("CALDAV_URL", "CHAT_URL", "TICKETS_URL", "GIT_API_URL"):
+    for setting in ("CALDAV_URL", "CHAT_URL", "TICKETS_URL", "GIT_API_URL", "HOOKS_URL"):
         setattr(settings, setting, "http://127.0.0.1:1/")
     assert isinstance(lookup(name, new_context()), Unknown)
 
@@ -71,6 +71,8 @@ def test_lookup_of_an_unreachable_system_decides_nothing(
         "calendar.create_event",
         "calendar.move_event",
         "git.open_draft",
+        "http.hooks",
+        "http.request",
         "tickets.create",
     ],
 )

@@ -20,6 +20,7 @@ from tools import registry
         ),
         ("chat.post_message", "Message to #team: “The review is on Tuesday.”"),
         ("chat.announce", "Message to #team: “The review is on Tuesday.”"),
+        ("http.hooks", 'Notify the warehouse: {"event":"numbers.ready"}'),
         ("tickets.create", "Ticket “Printer”"),
     ],
 )

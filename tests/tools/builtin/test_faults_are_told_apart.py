@@ -31,8 +31,9 @@ def test_a_refused_connection_is_known_to_have_no_effect(
 ) -> None:
     (port,) = free_ports(1)
     settings.SMTP_URL = f"smtp://127.0.0.1:{port}"
-    for setting in ("CALDAV_URL", "CHAT_URL", "TICKETS_URL", "GIT_API_URL"):
+    for setting in ("CALDAV_URL", "CHAT_URL", "TICKETS_URL", "GIT_API_URL", "HOOKS_URL"):
         setattr(settings, setting, f"http://127.0.0.1:{port}/")
+    settings.HTTP_ALLOWED_HOSTS = ["127.0.0.1"]
     ctx = new_context()
     with pytest.raises(NoEffect) as caught:
         act(name, ctx)

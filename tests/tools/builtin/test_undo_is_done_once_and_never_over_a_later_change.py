@@ -81,6 +81,11 @@ def _add_to_the_branch(world: RunningWorld, ctx: Context, receipt: Receipt, tmp:
     git("push", "--quiet", "origin", branch, cwd=work, timeout=20)
 
 
+def _replace_the_delivery(world: RunningWorld, ctx: Context, receipt: Receipt, tmp: Path) -> None:
+    url = f"{world.http}/hooks/deliveries/{ctx.request_id}"
+    httpx2.put(url, json={"event": "another"}).raise_for_status()
+
+
 CHANGES = {
     "calendar.cancel_event": _move_the_meeting,
     "calendar.create_event": _move_the_meeting,
@@ -89,4 +94,5 @@ CHANGES = {
     "chat.post_message": _edit_the_message,
     "tickets.create": _work_on_the_ticket,
     "git.open_draft": _add_to_the_branch,
+    "http.hooks": _replace_the_delivery,
 }

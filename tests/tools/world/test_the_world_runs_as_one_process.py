@@ -67,7 +67,7 @@ def test_the_model_provider_is_mounted(world: RunningWorld) -> None:
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        ({}, "service must be one of chat, tickets, smtp, caldav, git"),
+        ({}, "service must be one of chat, tickets, smtp, caldav, git, hooks"),
         ({"service": "chat", "mode": "explode"}, "mode must be one of delay"),
         ({"service": "chat", "mode": "delay", "seconds": -1}, "seconds must be"),
         ({"service": "chat", "mode": "delay", "times": 0}, "times must be"),
@@ -93,7 +93,13 @@ def test_a_page_in_a_browser_cannot_set_faults(world: RunningWorld) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/chat/chat.postMessage", "/tickets/tickets", "/git/repos/demo/team/pulls"]
+    "path",
+    [
+        "/chat/chat.postMessage",
+        "/tickets/tickets",
+        "/git/repos/demo/team/pulls",
+        "/hooks/deliveries",
+    ],
 )
 def test_a_body_that_is_no_object_is_refused(world: RunningWorld, path: str) -> None:
     for content in (b"", b"[]", b"{", b"\xff"):
