@@ -267,7 +267,8 @@ MAIL_DOMAIN = env.str("MAIL_DOMAIN", default="agentruns.example")
 MAIL_ARCHIVE = Path(env.str("MAIL_ARCHIVE", default=str(WORLD_DIR / "maildir")))
 CALDAV_URL = env.str("CALDAV_URL", default=f"http://127.0.0.1:{WORLD_CALDAV_PORT}/demo/team/")
 GIT_REMOTE = env.str("GIT_REMOTE", default=str(WORLD_DIR / "repo.git"))
-GIT_API_URL = env.str("GIT_API_URL", default=f"{_world}/git")
+GIT_API_URL = env.str("GIT_API_URL", default=f"{_world}/git/repos/demo/team")
+GIT_API_TOKEN = env.str("GIT_API_TOKEN", default="")
 CHAT_URL = env.str("CHAT_URL", default=f"{_world}/chat")
 TICKETS_URL = env.str("TICKETS_URL", default=f"{_world}/tickets")
 FILES_DIR = Path(env.str("FILES_DIR", default=str(WORLD_DIR / "files")))
@@ -276,6 +277,12 @@ SQL_STATEMENTS = env.str(
     "SQL_STATEMENTS", default=str(BASE_DIR / "tools" / "world" / "statements.yaml") if DEMO else ""
 )
 PAYMENTS_URL = env.str("PAYMENTS_URL", default=f"{_world}/payments")
+HOOKS_URL = f"{_world}/hooks"
+# A model's URLs lead to the open internet and to these: host or host:port.
+_inside = [f"127.0.0.1:{WORLD_HTTP_PORT}"] if DEMO else []
+HTTP_ALLOWED_HOSTS: list[str] = env.list("HTTP_ALLOWED_HOSTS", default=_inside)
+_described = str(BASE_DIR / "tools" / "world" / "endpoints.yaml") if DEMO else ""
+HTTP_ENDPOINTS = env.str("HTTP_ENDPOINTS", default=_described)
 
 # --- REST -------------------------------------------------------------------------------------
 REST_FRAMEWORK = {

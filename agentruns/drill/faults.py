@@ -5,10 +5,14 @@ from tools.world.faults import Fault, Service
 SERVICES: dict[str, Service] = {
     "email.send": "smtp",
     "calendar.create_event": "caldav",
+    "calendar.move_event": "caldav",
+    "calendar.cancel_event": "caldav",
     "git.open_draft": "git",
     "chat.post_message": "chat",
     "chat.announce": "chat",
     "tickets.create": "tickets",
+    "http.hooks": "hooks",
+    "http.request": "hooks",
 }
 # Each with some service; `dataclasses.replace` puts in the right one. No tool waits longer than
 # 20 seconds for an answer.

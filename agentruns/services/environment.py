@@ -21,12 +21,16 @@ PLACES = (
     "CALDAV_URL",
     "GIT_REMOTE",
     "GIT_API_URL",
+    "GIT_API_TOKEN",
     "CHAT_URL",
     "TICKETS_URL",
     "PAYMENTS_URL",
     "FILES_DIR",
     "SQL_TOOL_URL",
     "SQL_STATEMENTS",
+    "HTTP_ALLOWED_HOSTS",
+    "HTTP_ENDPOINTS",
+    "MAIL_SENT_URL",
 )
 NO_FILE = {"ENV_FILE": os.devnull}
 

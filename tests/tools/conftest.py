@@ -15,6 +15,7 @@ from pytest_django.fixtures import Settings
 
 from agentruns.services.ports import free_ports
 from tools.contract import Context
+from tools.world.calendars import seed_event
 from tools.world.record import Effect, effects
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,8 +86,12 @@ def _world_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running
 def world(
     _world_process: RunningWorld, settings: Settings, tmp_path: Path
 ) -> Iterator[RunningWorld]:
-    """The running world; the settings point at it, and no fault is left over."""
+    """The running world; the settings point at it, no fault is left over, and the meeting that is
+    there from the start is as it was.
+    """
     point_at(settings, _world_process, tmp_path)
+    lunch = f"{settings.CALDAV_URL}team-lunch.ics"
+    httpx2.put(lunch, content=seed_event().encode()).raise_for_status()
     yield _world_process
     _world_process.clear_faults()
 
@@ -98,11 +103,13 @@ def point_at(settings: Settings, world: RunningWorld, data_dir: Path) -> None:
     settings.SMTP_URL = f"smtp://127.0.0.1:{world.smtp_port}"
     settings.CALDAV_URL = f"http://127.0.0.1:{world.caldav_port}/demo/team/"
     settings.GIT_REMOTE = str(world.folder / "repo.git")
-    settings.GIT_API_URL = f"{world.http}/git"
+    settings.GIT_API_URL = f"{world.http}/git/repos/demo/team"
     settings.CHAT_URL = f"{world.http}/chat"
     settings.TICKETS_URL = f"{world.http}/tickets"
     settings.FILES_DIR = world.folder / "files"
     settings.PAYMENTS_URL = f"{world.http}/payments"
+    settings.HOOKS_URL = f"{world.http}/hooks"
+    settings.HTTP_ALLOWED_HOSTS = [f"127.0.0.1:{world.http_port}"]
 
 
 @pytest.fixture

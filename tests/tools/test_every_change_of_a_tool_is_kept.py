@@ -98,4 +98,3 @@ def test_what_several_statements_change_has_one_reason(admin: User) -> None:
 def test_the_database_keeps_the_history_as_it_is(sql: str) -> None:
     with pytest.raises((ProgrammingError, InternalError)), connection.cursor() as cursor:
         cursor.execute(sql)
-

@@ -1,5 +1,29 @@
 """The tools that come with agentruns. Importing this package registers them."""
 
-from tools.builtin import calendar, chat, files, git, mail, mail_later, payments, sql, tickets
+from tools.builtin import (
+    calendar,
+    chat,
+    endpoints,
+    files,
+    git,
+    mail,
+    mail_later,
+    payments,
+    sql,
+    tickets,
+    web,
+)
 
-__all__ = ["calendar", "chat", "files", "git", "mail", "mail_later", "payments", "sql", "tickets"]
+__all__ = [
+    "calendar",
+    "chat",
+    "endpoints",
+    "files",
+    "git",
+    "mail",
+    "mail_later",
+    "payments",
+    "sql",
+    "tickets",
+    "web",
+]

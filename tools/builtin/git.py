@@ -4,16 +4,17 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated
 
 import httpx2
 from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from tools.builtin import http
+from tools.builtin import http, pulls
 from tools.builtin.fields import Line, Text
 from tools.contract import (
     CannotUndo,
@@ -52,7 +53,7 @@ def _path(path: str) -> str:
 
 
 def _message(text: str) -> str:
-    if re.search(r"^\s*Request-Id\s*:", text, re.IGNORECASE | re.MULTILINE):
+    if re.search(r"^\W*Request-Id\s*:", text, re.IGNORECASE | re.MULTILINE):
         raise ValueError("a line may not begin with “Request-Id:”: that line is ours")
     return text
 
@@ -64,6 +65,20 @@ FileText = Annotated[str, StringConstraints(max_length=200_000)]
 
 class OpenDraft(BaseModel):
     """Push a new branch with changed files, and open a draft request to merge it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "branch": "q3-numbers",
+                    "base": "main",
+                    "title": "Q3 numbers",
+                    "files": {"numbers/q3.csv": "month,revenue,costs\nJul,455,330\n"},
+                    "message": "Fill in July",
+                }
+            ]
+        }
+    )
 
     branch: Branch
     base: Branch = "main"
@@ -93,7 +108,7 @@ class GitOpenDraft:
         """Commit the change in a private repository of this call; nothing is pushed."""
         clone = _clone_path(ctx)
         try:
-            _find_draft(ctx)
+            pulls.find(ctx, branch=args.branch)  # asks whether anybody answers there
             commit = _commit_privately(ctx, args, clone)
         except (GitError, subprocess.TimeoutExpired, httpx2.HTTPError) as error:
             shutil.rmtree(clone, ignore_errors=True)
@@ -109,6 +124,11 @@ class GitOpenDraft:
         """Remove the private repository."""
         shutil.rmtree(_clone_path(ctx), ignore_errors=True)
 
+    def drafts(self) -> Iterator[str]:
+        """The calls that have a private repository."""
+        if _clones().is_dir():
+            yield from (each.name for each in _clones().iterdir())
+
     def commit(self, ctx: Context, args: OpenDraft, draft: Draft | None) -> Receipt:
         """Push the branch, then open the draft request.
 
@@ -119,56 +139,73 @@ class GitOpenDraft:
             draft = self.prepare(ctx, args)
         commit = _push(ctx, args.branch, draft)
         shutil.rmtree(_clone_path(ctx), ignore_errors=True)
-        body = {"branch": args.branch, "base": args.base, "title": args.title, "commit": commit}
-        try:
-            answer = http.send(
-                ctx,
-                "POST",
-                f"{settings.GIT_API_URL}/drafts",
-                json=body,
-                headers={"Idempotency-Key": ctx.request_id},
-            )
-        except NoEffect as error:
-            return _receipt(args.branch, commit, None, str(error))
-        return _receipt(args.branch, commit, answer.json()["id"])
+        pull, refusal = pulls.open_draft(
+            ctx, branch=args.branch, base=args.base, title=args.title, text=args.message
+        )
+        return _receipt(args.branch, commit, pull, refusal)
 
     def lookup(self, ctx: Context) -> LookupResult:
-        """Ask for the draft request with our key, and for a branch with our commit."""
+        """Ask for a branch with our commit, and for the draft request with our key."""
         try:
-            draft = _find_draft(ctx)
-            if draft:
-                return _receipt(draft["branch"], draft["commit"], draft["id"])
             branch, commit = _find_branch(ctx)
+            pull = pulls.find(ctx, branch=branch)
         except (GitError, subprocess.TimeoutExpired, httpx2.HTTPError, ValueError) as error:
             return Unknown(http.why(error))
-        return _receipt(branch, commit, None) if branch else NotLanded()
+        if pull and not branch:  # the branch was deleted since
+            branch, commit = pull["head"]["ref"], pull["head"]["sha"]
+        return _receipt(branch, commit, pull) if branch else NotLanded()
 
     def compensate(self, ctx: Context, receipt: Receipt) -> UndoResult:
         """Delete the branch if its tip is still our commit, then close the draft request."""
         branch, commit = receipt.data.get("branch"), receipt.data.get("commit")
+        number, title = receipt.data.get("draft"), receipt.data.get("title")
         if not branch or not commit:
             return CannotUndo(_("The receipt does not say which branch it was."))
+        pull = pulls.get(ctx, number) if number else None
+        if pull and pull.get("merged_at"):
+            return Changed(
+                _("Somebody merged the draft request “%(title)s” since.") % {"title": title}
+            )
         gone = _tip(ctx, branch) is None
         if not gone and not _delete_branch(ctx, branch, commit):
             return Changed(_("Somebody added to the branch %(branch)s since.") % {"branch": branch})
-        if receipt.data.get("draft"):
-            _close_draft(ctx, receipt.data["draft"])
-        note = _("The branch was already gone.") if gone else _("The branch was deleted.")
-        if receipt.data.get("draft"):
-            note = f"{_('The draft request was closed.')} {note}"
-        return UndoReceipt({"branch": branch, "draft": receipt.data.get("draft")}, note)
+        note = (
+            _("The branch %(branch)s was already gone.")
+            if gone
+            else _("The branch %(branch)s was deleted. Whoever fetched it meanwhile still has it.")
+        )
+        note %= {"branch": branch}
+        if number:
+            pulls.close(ctx, number)
+            closed = _("The draft request “%(title)s” was closed; it stays in the list.")
+            note = f"{closed % {'title': title}} {note}"
+        return UndoReceipt({"branch": branch, "draft": number}, note)
 
 
-def _receipt(branch: str, commit: str, draft: Any, refusal: str = "") -> Receipt:
-    response = f"Branch {branch} was pushed, and draft request {draft} was opened."
-    if not draft:
+def _receipt(branch: str, commit: str, pull: pulls.Pull | None, refusal: str = "") -> Receipt:
+    if pull is None:
         response = f"Branch {branch} was pushed, but no draft request was opened. {refusal}"
-    return Receipt({"branch": branch, "commit": commit, "draft": draft}, response.strip())
+        return Receipt({"branch": branch, "commit": commit, "draft": None}, response.strip())
+    number, title = pull["number"], pull["title"]
+    return Receipt(
+        {
+            "branch": branch,
+            "commit": commit,
+            "draft": number,
+            "title": title,
+            "url": pull.get("html_url", ""),
+        },
+        f"Branch {branch} was pushed, and draft request {number} was opened.",
+    )
 
 
 def _clone_path(ctx: Context) -> Path:
     """One folder per call, so that a second `prepare` replaces a first one that died."""
-    return Path(settings.DATA_DIR) / "git-drafts" / PurePosixPath(ctx.request_id).name
+    return _clones() / PurePosixPath(ctx.request_id).name
+
+
+def _clones() -> Path:
+    return Path(settings.DATA_DIR) / "git-drafts"
 
 
 def _commit_privately(ctx: Context, args: OpenDraft, clone: Path) -> str:
@@ -276,23 +313,3 @@ def _delete_branch(ctx: Context, branch: str, commit: str) -> bool:
                 raise
             return _tip(ctx, branch) is None
     return True
-
-
-def _find_draft(ctx: Context) -> dict[str, Any] | None:
-    answer = http.request(
-        ctx,
-        "GET",
-        f"{settings.GIT_API_URL}/drafts",
-        params={"idempotency_key": ctx.request_id},
-    )
-    answer.raise_for_status()
-    drafts = answer.json()["drafts"]
-    return drafts[0] if drafts else None
-
-
-def _close_draft(ctx: Context, draft: str) -> None:
-    answer = http.request(
-        ctx, "PATCH", f"{settings.GIT_API_URL}/drafts/{draft}", json={"state": "closed"}
-    )
-    if answer.status_code != 404:
-        answer.raise_for_status()

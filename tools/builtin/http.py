@@ -1,6 +1,7 @@
 """HTTP for tools: tells what is known not to have happened from what nobody knows."""
 
 import os
+import time
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -10,25 +11,29 @@ from urllib.parse import urlsplit
 import httpx2
 from django.utils.translation import gettext as _
 
+from tools.builtin.addresses import GuardedTransport, Resolve, resolved
 from tools.contract import Context
 from tools.errors import NoEffect
 
 # Raised before a single byte of the request was sent.
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
+MOST_BYTES = 1024 * 1024  # of an answer
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
 def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
-    """Send one request; the answer is 2xx, or 4xx listed in `expect`.
+    """Send one request that has an effect; the answer is 2xx, or a status listed in `expect`.
+
+    With `ask=guarded`, to where a model wants it.
 
     Raises NoEffect where it is known that nothing happened: never sent, refused (3xx, 4xx), or
     put off (429; 503 that says when to come again). Anything else (5xx, no answer in time, a
     dropped connection) comes out as httpx2.HTTPError, and means that nobody knows.
     """
-    expect = options.pop("expect", ())
+    expect, ask = options.pop("expect", ()), options.pop("ask", request)
     ctx.sending()
     try:
-        response = request(ctx, method, url, **options)
+        response = ask(ctx, method, url, **options)
     except _NEVER_SENT as error:
         raise NoEffect(
             "unreachable",
@@ -63,6 +68,45 @@ def request(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Respo
     """One request with this call's deadline; any status is an answer."""
     client = _client(os.getpid(), url.startswith("https:"), _host(url) not in _LOOPBACK)
     return client.request(method, url, timeout=ctx.timeout, **options)
+
+
+def guarded(
+    ctx: Context, method: str, url: str, *, resolve: Resolve = resolved, **options: Any
+) -> httpx2.Response:
+    """One request to a URL that a model wrote: to public addresses, and those that the admin
+    allowed (NoEffect otherwise); no proxy; all of it within this call's deadline, and no more than
+    1 MiB of an answer. Only with `follow_redirects` are they followed, five at most.
+    """
+    transport = GuardedTransport(time.monotonic() + ctx.timeout, resolve)
+    with (
+        httpx2.Client(transport=transport, trust_env=False, max_redirects=5) as client,
+        client.stream(method, url, timeout=ctx.timeout, **options) as response,
+    ):
+        return _as_read(response)
+
+
+def _as_read(response: httpx2.Response) -> httpx2.Response:
+    """The answer with the first part of its content, not decompressed: nobody knows how much that
+    would be.
+    """
+    content = bytearray()
+    for chunk in response.iter_raw(chunk_size=65536):
+        content += chunk
+        if len(content) > MOST_BYTES:
+            break
+    kept = [
+        (name, value)
+        for name, value in response.headers.multi_items()
+        if name not in ("content-encoding", "content-length", "transfer-encoding")
+    ]
+    if "content-encoding" in response.headers:
+        kept = [(name, value) for name, value in kept if name != "content-type"]
+    return httpx2.Response(
+        response.status_code,
+        headers=kept,
+        content=bytes(content[:MOST_BYTES]),
+        request=response.request,
+    )
 
 
 def is_passing(error: Exception) -> bool:

@@ -6,15 +6,17 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 from urllib.parse import unquote
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from icalendar import Calendar
+from icalendar import Calendar, Event
 from radicale import config
 from radicale.app import Application
+from radicale.item import Item
 from radicale.log import logger
 from radicale.storage import BaseCollection
 
@@ -23,6 +25,9 @@ from tools.world.faults import Faults
 from tools.world.journal import Journal
 
 COLLECTION = "/demo/team/"
+SEED = f"{COLLECTION}team-lunch.ics"
+MARK = "X-AGENTRUNS-REQUEST-ID"
+_SEED_START = datetime(2031, 3, 5, 12, tzinfo=UTC)
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 
@@ -40,14 +45,14 @@ class CalendarDoor:
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         if environ["REQUEST_METHOD"] not in ("PUT", "DELETE"):
             return self._app(environ, start_response)
-        fault = self._faults.take("caldav", key=unquote(environ["PATH_INFO"]))
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        environ["wsgi.input"] = io.BytesIO(body)
+        fault = self._faults.take("caldav", key=_keys(environ))
         if fault and fault.mode == "refuse":
             return _say(start_response, "403 Forbidden")
         if fault and fault.mode == "busy":
             again = ("Retry-After", str(math.ceil(fault.seconds)))
             return _say(start_response, "503 Service Unavailable", again)
-        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-        environ["wsgi.input"] = io.BytesIO(body)
         answer: list[Any] = []
         with self._one_change:
             chunks = list(self._app(environ, lambda *args: answer.extend(args)))
@@ -72,16 +77,33 @@ class CalendarDoor:
         _append(self._journal, verb, href, body.decode())
 
 
+def _keys(environ: Environ) -> str:
+    """By what the effect of a request can be told: its address, and whoever says who they are."""
+    return f"{unquote(environ['PATH_INFO'])} {environ.get('HTTP_X_REQUEST_ID', '')}"
+
+
 def _append(record: Journal, verb: str, href: str, ics: str) -> None:
-    for event in Calendar.from_ical(ics).walk("VEVENT"):
-        start = event.get("dtstart")
-        record.append(
-            verb,
-            href=href,
-            uid=str(event.get("uid", "")),
-            title=str(event.get("summary", "")),
-            start=start.dt.isoformat() if start else "",
-        )
+    for said in _said(ics):
+        record.append(verb, href=href, **said)
+
+
+def _said(ics: str) -> list[dict[str, Any]]:
+    """What the record has of each event: `marks` are the keys of all who changed it."""
+    start: Any
+    return [
+        {
+            "uid": str(event.get("uid", "")),
+            "title": str(event.get("summary", "")),
+            "start": start.dt.isoformat() if (start := event.get("dtstart")) else "",
+            "status": str(event.get("status", "")),
+            "marks": _listed(event.get(MARK)),
+        }
+        for event in Calendar.from_ical(ics).walk("VEVENT")
+    ]
+
+
+def _listed(found: Any) -> list[str]:
+    return [str(each) for each in (found if isinstance(found, list) else [found] if found else [])]
 
 
 def _say(start_response: StartResponse, status: str, *more: tuple[str, str]) -> list[bytes]:
@@ -120,17 +142,42 @@ def serve_calendars(world_dir: Path, faults: Faults, port: int) -> CalendarServe
 
 def _catch_up(app: Application, record: Journal) -> None:
     """Record the change that a server made and did not record, because it was killed right then."""
-    recorded: set[str] = set()
+    recorded: dict[str, dict[str, Any]] = {}
     for entry in record.entries():
-        (recorded.discard if entry["event"] == "deleted" else recorded.add)(entry["href"])
+        if entry["event"] == "deleted":
+            recorded.pop(entry["href"], None)
+        else:
+            recorded[entry["href"]] = entry
     with app._storage.acquire_lock("r"):
         (team,) = app._storage.discover(COLLECTION)
         assert isinstance(team, BaseCollection)
         there = {f"{COLLECTION}{item.href}": item.serialize() for item in team.get_all()}
-    for href in there.keys() - recorded:
-        _append(record, "created", href, there[href])
-    for href in recorded - there.keys():
+    for href, ics in there.items():
+        known = recorded.get(href)
+        if known is None:
+            # What is there before anything else is nobody's doing.
+            _append(record, "seeded" if href == SEED else "created", href, ics)
+        elif not any(said.items() <= known.items() for said in _said(ics)):
+            _append(record, "changed", href, ics)
+    for href in recorded.keys() - there.keys():
         record.append("deleted", href=href)
+
+
+def seed_event() -> str:
+    """The event that is in the calendar from the start, for a model to move or to cancel."""
+    event = Event()
+    event.add("uid", "team-lunch")
+    event.add("dtstamp", _SEED_START)
+    event.add("dtstart", _SEED_START)
+    event.add("dtend", _SEED_START + timedelta(hours=1))
+    event.add("summary", "Team lunch")
+    event.add("attendee", "mailto:ana@team.example")
+    event.add("attendee", "mailto:bo@team.example")
+    calendar = Calendar()
+    calendar.add("prodid", "-//agentruns//demo world//EN")
+    calendar.add("version", "2.0")
+    calendar.add_component(event)
+    return str(calendar.to_ical().decode())
 
 
 def _radicale(folder: Path) -> Application:
@@ -156,4 +203,8 @@ def _radicale(folder: Path) -> Application:
             storage.create_collection(
                 COLLECTION, props={"tag": "VCALENDAR", "D:displayname": "Team"}
             )
+            (team,) = storage.discover(COLLECTION)
+            assert isinstance(team, BaseCollection)
+            item = Item(collection=team, text=seed_event())
+            team.upload(SEED.removeprefix(COLLECTION), item)
     return app

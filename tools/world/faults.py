@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-Service = Literal["chat", "tickets", "smtp", "caldav", "git", "authorizations", "payments"]
+Service = Literal["chat", "tickets", "smtp", "caldav", "git", "hooks", "authorizations", "payments"]
 Mode = Literal["delay", "drop_after", "error_after", "refuse", "busy"]
 
 

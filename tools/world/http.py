@@ -1,4 +1,4 @@
-"""The HTTP side of the demo world: its small services, the model provider, and its control."""
+"""The HTTP side of the demo world: its services, the model provider, and its control."""
 
 import asyncio
 import json
@@ -16,9 +16,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tools.world import faults as fault_control
 from tools.world.faults import Faults, Mode, Service
+from tools.world.hooks import Hooks
 from tools.world.payments import Payments
 from tools.world.provider import build_provider
-from tools.world.services import Answer, Chat, Drafts, Tickets
+from tools.world.pulls import REPOSITORY, Pulls
+from tools.world.services import Answer, Chat, Tickets
 
 
 class OpenConnections(H11Protocol):
@@ -43,7 +45,8 @@ class Door:
         self.faults = faults
         self.chat = Chat(world_dir)
         self.tickets = Tickets(world_dir)
-        self.drafts = Drafts(world_dir)
+        self.pulls = Pulls(world_dir)
+        self.hooks = Hooks(world_dir)
         self.payments = Payments(world_dir)
 
     async def _act(
@@ -107,16 +110,51 @@ class Door:
         status, answer = self.tickets.find(request.query_params.get("idempotency_key"))
         return JSONResponse(answer, status)
 
-    async def draft_open(self, request: Request) -> Response:
-        key = request.headers.get("idempotency-key", "")
-        return await self._act(request, "git", lambda body: self.drafts.open(body, key))
+    async def pull_open(self, request: Request) -> Response:
+        return await self._act(request, "git", self.pulls.open, self.pulls.key_of)
 
-    async def draft_change(self, request: Request) -> Response:
+    async def pull_change(self, request: Request) -> Response:
         number = request.path_params["number"]
-        return await self._act(request, "git", lambda body: self.drafts.change(number, body))
+        return await self._act(
+            request,
+            "git",
+            lambda body: self.pulls.change(number, body),
+            lambda body: self.pulls.key_of_number(number),
+        )
 
-    async def draft_find(self, request: Request) -> Response:
-        status, answer = self.drafts.find(request.query_params.get("idempotency_key"))
+    async def pull_merge(self, request: Request) -> Response:
+        status, answer = self.pulls.merge(request.path_params["number"])
+        return JSONResponse(answer, status)
+
+    async def pull_get(self, request: Request) -> Response:
+        status, answer = self.pulls.get(request.path_params["number"])
+        return JSONResponse(answer, status)
+
+    async def pull_list(self, request: Request) -> Response:
+        return JSONResponse(self.pulls.list(request.query_params))
+
+    async def hook_deliver(self, request: Request) -> Response:
+        key = request.headers.get("idempotency-key", "")
+        agent, _, tool = request.headers.get("user-agent", "").partition("/")
+        tool = tool if agent == "agentruns" else ""
+        return _with_version(
+            await self._act(request, "hooks", lambda body: self.hooks.deliver(body, key, tool))
+        )
+
+    async def hook_replace(self, request: Request) -> Response:
+        key = request.path_params["key"]
+        return await self._act(request, "hooks", lambda body: self.hooks.replace(key, body))
+
+    async def hook_remove(self, request: Request) -> Response:
+        key, match = request.path_params["key"], request.headers.get("if-match", "")
+        return await self._act(request, "hooks", lambda body: self.hooks.remove(key, match))
+
+    async def hook_get(self, request: Request) -> Response:
+        status, answer = self.hooks.get(request.path_params["key"])
+        return _with_version(JSONResponse(answer, status))
+
+    async def hook_list(self, request: Request) -> Response:
+        status, answer = self.hooks.list()
         return JSONResponse(answer, status)
 
     async def payment_authorize(self, request: Request) -> Response:
@@ -165,11 +203,21 @@ class Door:
 
 
 async def _body(request: Request) -> dict[str, Any] | None:
+    content = await request.body()
+    if request.method == "DELETE" and not content:
+        return {}
     try:
-        body = json.loads(await request.body())
+        body = json.loads(content)
     except ValueError:
         return None
     return body if isinstance(body, dict) else None
+
+
+def _with_version(response: Response) -> Response:
+    version = json.loads(bytes(response.body)).get("version")
+    if version:
+        response.headers["ETag"] = f'"{version}"'
+    return response
 
 
 async def _hang_up(request: Request) -> None:
@@ -194,10 +242,19 @@ def build_app(world_dir: Path, faults: Faults) -> Starlette:
         Route("/tickets", door.ticket_find),
         Route("/tickets/{number}", door.ticket_change, methods=["PATCH"]),
     ]
-    drafts = [
-        Route("/drafts", door.draft_open, methods=["POST"]),
-        Route("/drafts", door.draft_find),
-        Route("/drafts/{number}", door.draft_change, methods=["PATCH"]),
+    pulls = [
+        Route("/pulls", door.pull_open, methods=["POST"]),
+        Route("/pulls", door.pull_list),
+        Route("/pulls/{number:int}", door.pull_change, methods=["PATCH"]),
+        Route("/pulls/{number:int}", door.pull_get),
+        Route("/pulls/{number:int}/merge", door.pull_merge, methods=["PUT"]),
+    ]
+    hooks = [
+        Route("/deliveries", door.hook_deliver, methods=["POST"]),
+        Route("/deliveries", door.hook_list),
+        Route("/deliveries/{key}", door.hook_replace, methods=["PUT"]),
+        Route("/deliveries/{key}", door.hook_remove, methods=["DELETE"]),
+        Route("/deliveries/{key}", door.hook_get),
     ]
     payments = [
         Route("/authorizations", door.payment_authorize, methods=["POST"]),
@@ -214,7 +271,8 @@ def build_app(world_dir: Path, faults: Faults) -> Starlette:
         routes=[
             Mount("/chat", routes=chat),
             Mount("/tickets", routes=tickets),
-            Mount("/git", routes=drafts),
+            Mount(f"/git/repos/{REPOSITORY}", routes=pulls),
+            Mount("/hooks", routes=hooks),
             Mount("/payments", routes=payments),
             Mount("/_world", routes=control),
             Mount("/v1", app=build_provider(world_dir)),

@@ -16,6 +16,7 @@ TICKETS = "tickets.jsonl"
 PAYMENTS = "payments.jsonl"
 # The tools themselves log here what they do to the files of the demo.
 FILES = "files/.agentruns/log.jsonl"
+HOOKS = "hooks.jsonl"
 
 
 class Journal:

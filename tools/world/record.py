@@ -20,15 +20,18 @@ JOURNALS = (
     journal.TICKETS,
     journal.PAYMENTS,
     journal.FILES,
+    journal.HOOKS,
 )
 # How much of the journals one part may have: it is held in memory while it is read.
 PART_SIZE = 32 * 1024 * 1024
 
-# The tools whose effects these servers record.
+# The tools whose every effect these servers record.
 RECORDED = (
     "email.send",
     "email.send_later",
     "calendar.create_event",
+    "calendar.move_event",
+    "calendar.cancel_event",
     "git.open_draft",
     "chat.post_message",
     "chat.announce",
@@ -38,6 +41,7 @@ RECORDED = (
     "files.move",
     "files.delete",
     "sql.execute",
+    "http.hooks",
 )
 
 
@@ -99,6 +103,10 @@ def effects_of(part: Part) -> Iterator[Effect]:
     yield from _mails(part)
     for thing in _things(part, journal.CALENDAR, "created", "uid", "href", "deleted"):
         yield thing.as_effect("calendar.create_event", "title", "start")
+    for thing in _changes(part):
+        cancels = thing.entry["status"] == "CANCELLED"
+        tool = "calendar.cancel_event" if cancels else "calendar.move_event"
+        yield thing.as_effect(tool, "title", "start")
     yield from _drafts(part)
     for thing in _things(part, journal.CHAT, "posted", "client_msg_id", "ts", "deleted"):
         tool = "chat.announce" if "/" in thing.request_id else "chat.post_message"
@@ -109,6 +117,9 @@ def effects_of(part: Part) -> Iterator[Effect]:
     for thing in _things(part, journal.FILES, "done", "request_id", "request_id", "undone"):
         yield thing.as_effect(thing.entry["tool"], "changes")
     yield from _statements(part)
+    for thing in _things(part, journal.HOOKS, "delivered", "key", "key", "removed"):
+        if thing.entry["tool"]:  # others deliver, too
+            yield thing.as_effect(thing.entry["tool"], "body")
 
 
 @dataclass
@@ -143,6 +154,22 @@ def _things(part: Part, name: str, born: str, key: str, called: str, gone: str) 
         elif entry["event"] == gone and entry[called] in by_name:
             for thing in by_name[entry[called]]:
                 thing.ends.append(_at(entry))
+    return found
+
+
+def _changes(part: Part) -> list[_Thing]:
+    """The changes of events: one is there as long as the event has its mark."""
+    found: list[_Thing] = []
+    there: dict[str, dict[str, _Thing]] = defaultdict(dict)
+    for entry in Journal(part.world_dir / journal.CALENDAR).entries():
+        before, marks = there[entry["href"]], entry.get("marks", [])
+        for mark in before.keys() - set(marks):
+            before.pop(mark).ends.append(_at(entry))
+        # Whoever created it has left a mark, too: its UID.
+        for mark in set(marks) - before.keys() - {entry.get("uid")}:
+            if entry["event"] == "changed" and part.has(mark):
+                before[mark] = _Thing(entry, mark)
+                found.append(before[mark])
     return found
 
 

@@ -1,4 +1,4 @@
-"""Chat, tickets and draft requests: three small services whose record is also their memory.
+"""Chat and tickets: two small services whose record is also their memory.
 
 Each rebuilds itself from its journal at the start, so nothing that it answered is ever lost.
 Every method is called from several threads, and returns a status with a JSON body.
@@ -138,50 +138,3 @@ class Tickets:
         with self._lock:
             found = [dict(item) for item in self._tickets.values() if key in (None, item["key"])]
         return 200, {"tickets": found}
-
-
-class Drafts:
-    """Draft requests of the git remote; in the same record as its pushes."""
-
-    def __init__(self, world_dir: Path) -> None:
-        self._journal = Journal(world_dir / journal.GIT)
-        self._lock = threading.Lock()
-        self._drafts: dict[str, dict[str, Any]] = {}
-        for entry in self._journal.entries():
-            self._apply(entry)
-
-    def _apply(self, entry: dict[str, Any]) -> None:
-        if entry["event"] == "draft_opened":
-            keys = ("id", "branch", "base", "title", "commit", "key")
-            self._drafts[entry["id"]] = {key: entry[key] for key in keys} | {"state": "open"}
-        elif entry["event"] == "draft_closed":
-            self._drafts[entry["id"]]["state"] = "closed"
-
-    def open(self, body: dict[str, Any], key: str) -> Answer:
-        wanted = ("branch", "base", "title", "commit")
-        if not all(isinstance(body.get(name), str) and body[name] for name in wanted):
-            return 422, {"error": f"a draft request needs {', '.join(wanted)}"}
-        with self._lock:
-            for draft in self._drafts.values():
-                if key and draft["key"] == key:
-                    return 200, dict(draft)
-            number = f"D-{len(self._drafts) + 1}"
-            fields = {name: body[name] for name in wanted}
-            self._apply(self._journal.append("draft_opened", id=number, key=key, **fields))
-            return 201, dict(self._drafts[number])
-
-    def change(self, number: str, body: dict[str, Any]) -> Answer:
-        with self._lock:
-            draft = self._drafts.get(number)
-            if draft is None:
-                return 404, {"error": f"there is no draft request {number}"}
-            if body.get("state") != "closed":
-                return 422, {"error": "a draft request can only be closed: state must be closed"}
-            if draft["state"] != "closed":
-                self._apply(self._journal.append("draft_closed", id=number))
-            return 200, dict(draft)
-
-    def find(self, key: str | None) -> Answer:
-        with self._lock:
-            found = [dict(item) for item in self._drafts.values() if key in (None, item["key"])]
-        return 200, {"drafts": found}

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import uuid4
 
+from django.conf import settings
 from pydantic import BaseModel
 
 from tools import registry
@@ -10,29 +11,43 @@ from tools.contract import Context, Draft, Receipt
 from tools.registry import RegisteredTool
 
 EFFECTS = (
+    "calendar.cancel_event",
     "calendar.create_event",
+    "calendar.move_event",
     "chat.announce",
     "chat.post_message",
     "email.send",
     "git.open_draft",
     "payments.authorize_capture",
+    "http.hooks",
+    "http.request",
     "tickets.create",
 )
-WITH_LOOKUP = tuple(name for name in EFFECTS if name != "email.send")
+# Those that change one thing that is there: two calls cannot both do it.
+OF_ONE_THING = ("calendar.cancel_event", "calendar.move_event")
+REPEATABLE = tuple(name for name in EFFECTS if name not in OF_ONE_THING)
+WITH_LOOKUP = tuple(name for name in EFFECTS if name not in ("email.send", "http.request"))
 SERVICES = {
+    "calendar.cancel_event": "caldav",
     "calendar.create_event": "caldav",
+    "calendar.move_event": "caldav",
     "chat.announce": "chat",
     "chat.post_message": "chat",
     "email.send": "smtp",
     "git.open_draft": "git",
     "payments.authorize_capture": "payments",
+    "http.hooks": "hooks",
+    "http.request": "hooks",
     "tickets.create": "tickets",
 }
 
 
 def arguments(name: str, **changes: Any) -> BaseModel:
     """Valid arguments, with a branch name that nobody used before."""
+    lunch = {"title": "Team lunch", "start": "2031-03-05T13:00:00+01:00"}
     raw: dict[str, dict[str, Any]] = {
+        "calendar.cancel_event": lunch,
+        "calendar.move_event": lunch | {"new_start": "2031-03-06T13:30:00+01:00"},
         "calendar.create_event": {
             "title": "Q3 review",
             "start": "2031-03-04T10:00:00+01:00",
@@ -58,6 +73,12 @@ def arguments(name: str, **changes: Any) -> BaseModel:
             "currency": "EUR",
             "customer": "Acme Ltd",
             "reference": "Invoice 2026-114",
+        },
+        "http.hooks": {"body": {"event": "numbers.ready"}},
+        "http.request": {
+            "method": "POST",
+            "url": f"{settings.HOOKS_URL}/deliveries",
+            "body": {"event": "numbers.ready"},
         },
         "tickets.create": {"title": "Printer", "body": "It is broken again."},
     }

@@ -59,14 +59,30 @@ def test_lookup_tells_landed_from_not_landed(
 def test_lookup_of_an_unreachable_system_decides_nothing(
     name: str, world: RunningWorld, new_context: NewContext, settings: object
 ) -> None:
-    for setting in ("CALDAV_URL", "CHAT_URL", "TICKETS_URL", "GIT_API_URL", "PAYMENTS_URL"):
+    for setting in (
+        "CALDAV_URL",
+        "CHAT_URL",
+        "TICKETS_URL",
+        "GIT_API_URL",
+        "HOOKS_URL",
+        "PAYMENTS_URL",
+    ):
         setattr(settings, setting, "http://127.0.0.1:1/")
     assert isinstance(lookup(name, new_context()), Unknown)
 
 
 @pytest.mark.parametrize(
     "name",
-    ["calendar.create_event", "git.open_draft", "payments.authorize_capture", "tickets.create"],
+    [
+        "calendar.cancel_event",
+        "calendar.create_event",
+        "calendar.move_event",
+        "git.open_draft",
+        "http.hooks",
+        "http.request",
+        "payments.authorize_capture",
+        "tickets.create",
+    ],
 )
 def test_a_second_commit_with_the_same_key_finds_the_first_effect(
     name: str, world: RunningWorld, new_context: NewContext

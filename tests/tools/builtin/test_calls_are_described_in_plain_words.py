@@ -13,8 +13,14 @@ from tools import registry
             "Mail “Q3 review on Tuesday – 季度” to ana@team.example, bo@team.example",
         ),
         ("calendar.create_event", "Meeting “Q3 review”, Tue 4 Mar, 10:00, 2 people"),
+        ("calendar.cancel_event", "Cancel the meeting “Team lunch”, Wed 5 Mar, 13:00"),
+        (
+            "calendar.move_event",
+            "Move the meeting “Team lunch” from Wed 5 Mar, 13:00 to Thu 6 Mar, 13:30",
+        ),
         ("chat.post_message", "Message to #team: “The review is on Tuesday.”"),
         ("chat.announce", "Message to #team: “The review is on Tuesday.”"),
+        ("http.hooks", 'Notify the warehouse: {"event":"numbers.ready"}'),
         ("tickets.create", "Ticket “Printer”"),
         (
             "payments.authorize_capture",

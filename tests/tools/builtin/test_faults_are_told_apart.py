@@ -1,45 +1,16 @@
 """Case C7 and E6: what is known not to have happened, and what nobody knows."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
-
 import httpx2
 import pytest
 from pytest_django.fixtures import Settings
 
 from agentruns.services.ports import free_ports
+from tests.tools.builtin.answering import answering
 from tests.tools.builtin.calls import EFFECTS, SERVICES, WITH_LOOKUP, act, lookup
 from tests.tools.conftest import NewContext, RunningWorld
 from tools.builtin import http
 from tools.contract import Receipt
 from tools.errors import NoEffect
-
-
-@contextmanager
-def answering(status: int, headers: dict[str, str]) -> Iterator[str]:
-    """A server that has one answer; yields its address."""
-
-    class Answer(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_args: object) -> None:
-            """The console is for the tests."""
-
-    with HTTPServer(("127.0.0.1", 0), Answer) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 @pytest.mark.parametrize("name", EFFECTS)
@@ -60,8 +31,16 @@ def test_a_refused_connection_is_known_to_have_no_effect(
 ) -> None:
     (port,) = free_ports(1)
     settings.SMTP_URL = f"smtp://127.0.0.1:{port}"
-    for setting in ("CALDAV_URL", "CHAT_URL", "TICKETS_URL", "GIT_API_URL", "PAYMENTS_URL"):
+    for setting in (
+        "CALDAV_URL",
+        "CHAT_URL",
+        "TICKETS_URL",
+        "GIT_API_URL",
+        "HOOKS_URL",
+        "PAYMENTS_URL",
+    ):
         setattr(settings, setting, f"http://127.0.0.1:{port}/")
+    settings.HTTP_ALLOWED_HOSTS = ["127.0.0.1"]
     ctx = new_context()
     with pytest.raises(NoEffect) as caught:
         act(name, ctx)
@@ -95,8 +74,8 @@ ANSWERS: dict[str, tuple[int, dict[str, str], float | None]] = {
 def test_when_to_come_again_is_read_from_the_answer(
     new_context: NewContext, status: int, headers: dict[str, str], after: float | None
 ) -> None:
-    with answering(status, headers) as url, pytest.raises(NoEffect) as caught:
-        http.send(new_context(), "POST", url)
+    with answering(status, headers) as server, pytest.raises(NoEffect) as caught:
+        http.send(new_context(), "POST", server.url)
     assert caught.value.is_passing
     if after is not None and after < 0:
         assert caught.value.retry_after is not None
@@ -108,8 +87,8 @@ def test_when_to_come_again_is_read_from_the_answer(
 @pytest.mark.parametrize("said", ["", "soon", "Fri, 31 Dec 1999 23:59:59 -0000"])
 def test_503_that_does_not_say_when_is_in_doubt(new_context: NewContext, said: str) -> None:
     headers = {"Retry-After": said} if said else {}
-    with answering(503, headers) as url, pytest.raises(httpx2.HTTPStatusError):
-        http.send(new_context(), "POST", url)
+    with answering(503, headers) as server, pytest.raises(httpx2.HTTPStatusError):
+        http.send(new_context(), "POST", server.url)
 
 
 @pytest.mark.parametrize("mode", ["drop_after", "error_after", "delay"])

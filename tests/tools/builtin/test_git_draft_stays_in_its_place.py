@@ -32,9 +32,10 @@ def test_a_path_outside_the_repository_is_refused(path: str) -> None:
         arguments(NAME, files={path: "x"})
 
 
-def test_a_message_cannot_claim_another_calls_key() -> None:
+@pytest.mark.parametrize("line", ["request-id: req_other", "<!-- Request-Id: req_other -->"])
+def test_a_message_cannot_claim_another_calls_key(line: str) -> None:
     with pytest.raises(BadArguments):
-        arguments(NAME, message="Fine\n\nrequest-id: req_of_somebody_else")
+        arguments(NAME, message=f"Fine\n\n{line}")
 
 
 def test_the_draft_has_the_files_on_top_of_its_base(
@@ -122,13 +123,15 @@ def test_lookup_finds_a_push_whose_draft_request_never_went_out(
 
 
 def test_a_refused_draft_request_after_the_push_is_reported_as_half_landed(
-    world: RunningWorld, new_context: NewContext, settings: Settings
+    world: RunningWorld, new_context: NewContext
 ) -> None:
     """The branch is out there, so this is not `failed`; and the receipt says what is missing."""
-    ctx, args = new_context(), arguments(NAME)
-    draft = prepare(NAME, ctx, args)
-    settings.GIT_API_URL = f"{world.http}/nothing-here"
-    receipt = tool(NAME).impl.commit(ctx, args, draft)
+    branch = act(NAME, new_context()).data["branch"]
+    repo = str(world.folder / "repo.git")
+    git("push", "--quiet", repo, f":refs/heads/{branch}", cwd=Path(repo), timeout=20)
+    ctx = new_context()
+    receipt = act(NAME, ctx, branch=branch)
     assert receipt.data["draft"] is None
     assert "no draft request was opened" in receipt.response
+    assert f"A pull request already exists for demo:{branch}" in receipt.response
     assert len(world.effects(ctx)) == 1

@@ -58,7 +58,7 @@ def test_undo_of_a_branch_whose_draft_was_refused_deletes_the_branch(
 
 def _move_the_meeting(world: RunningWorld, ctx: Context, receipt: Receipt, tmp: Path) -> None:
     href = receipt.data["href"]
-    ics = httpx2.get(href).text.replace("Q3 review", "Q3 review moved")
+    ics = httpx2.get(href).text.replace("SUMMARY:", "SUMMARY:Moved ")
     httpx2.put(href, content=ics.encode()).raise_for_status()
 
 
@@ -86,11 +86,19 @@ def _add_to_the_branch(world: RunningWorld, ctx: Context, receipt: Receipt, tmp:
     git("push", "--quiet", "origin", branch, cwd=work, timeout=20)
 
 
+def _replace_the_delivery(world: RunningWorld, ctx: Context, receipt: Receipt, tmp: Path) -> None:
+    url = f"{world.http}/hooks/deliveries/{ctx.request_id}"
+    httpx2.put(url, json={"event": "another"}).raise_for_status()
+
+
 CHANGES = {
+    "calendar.cancel_event": _move_the_meeting,
     "calendar.create_event": _move_the_meeting,
+    "calendar.move_event": _move_the_meeting,
     "chat.announce": _edit_the_message,
     "chat.post_message": _edit_the_message,
     "payments.authorize_capture": _pay_some_of_it_back,
     "tickets.create": _work_on_the_ticket,
     "git.open_draft": _add_to_the_branch,
+    "http.hooks": _replace_the_delivery,
 }

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from tools.world import journal
-from tools.world.calendars import serve_calendars
+from tools.world.calendars import SEED, serve_calendars
 from tools.world.faults import Faults
 from tools.world.journal import Journal
+from tools.world.record import effects
 
 ITEM = """BEGIN:VCALENDAR
 VERSION:2.0
@@ -37,7 +38,7 @@ def put(world_dir: Path, uid: str) -> Path:
 
 def recorded(world_dir: Path) -> list[tuple[str, str]]:
     entries = Journal(world_dir / journal.CALENDAR).entries()
-    return [(entry["event"], entry["href"]) for entry in entries]
+    return [(entry["event"], entry["href"]) for entry in entries if entry["href"] != SEED]
 
 
 def test_what_was_changed_and_not_recorded_is_recorded_at_the_next_start(tmp_path: Path) -> None:
@@ -52,3 +53,21 @@ def test_what_was_changed_and_not_recorded_is_recorded_at_the_next_start(tmp_pat
         ("created", "/demo/team/req_1.ics"),
         ("deleted", "/demo/team/req_1.ics"),
     ]
+
+
+def test_a_change_of_what_is_there_is_recorded_once(tmp_path: Path) -> None:
+    start(tmp_path)
+    item = put(tmp_path, "req_1")
+    start(tmp_path)
+    item.write_text(item.read_text().replace("T090000Z", "T100000Z"))
+    start(tmp_path)
+    start(tmp_path)
+    assert [event for event, _href in recorded(tmp_path)] == ["created", "changed"]
+
+
+def test_what_is_there_from_the_start_is_nobodys_effect(tmp_path: Path) -> None:
+    start(tmp_path)
+    start(tmp_path)
+    events = [entry["event"] for entry in Journal(tmp_path / journal.CALENDAR).entries()]
+    assert events == ["seeded"]
+    assert effects(tmp_path) == []

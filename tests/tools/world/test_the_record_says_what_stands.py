@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tools.world.journal import CALENDAR, CHAT, GIT, MAIL, PAYMENTS, TICKETS, Journal
+from tools.world.journal import (
+    CALENDAR,
+    CHAT,
+    GIT,
+    HOOKS,
+    MAIL,
+    PAYMENTS,
+    TICKETS,
+    Journal,
+)
 from tools.world.record import Effect, effects, effects_of, parts
 
 
@@ -27,6 +36,8 @@ def everything(folder: Path) -> None:
     Journal(folder / GIT).append("draft_opened", id="D-1", branch="b", key="req_draft")
     reserve(folder, "A-1", "req_payment")
     Journal(folder / PAYMENTS).append("captured", id="A-1", capture="C-1", key="k")
+    Journal(folder / HOOKS).append("delivered", key="req_hook", body={}, tool="http.hooks")
+    Journal(folder / HOOKS).append("delivered", key="of somebody else", body={}, tool="")
 
 
 def reserve(folder: Path, name: str, request_id: str) -> None:
@@ -60,6 +71,7 @@ def test_each_effect_is_there_once_in_order_of_time_and_stands(tmp_path: Path) -
         ("tickets.create", "req_ticket"),
         ("git.open_draft", "req_draft"),
         ("payments.authorize_capture", "req_payment"),
+        ("http.hooks", "req_hook"),
     ]
     assert {(each.undone_at, each.removals) for each in effects(tmp_path)} == {(None, 0)}
 
@@ -137,3 +149,26 @@ def test_the_parts_have_everything_once_and_each_call_whole(
     assert together == effects(tmp_path)
     owners = [{each.call_key for each in part} for part in in_parts]
     assert sum(len(keys) for keys in owners) == len(set().union(*owners)) == 20
+
+
+def test_a_change_of_a_meeting_stands_as_long_as_the_meeting_has_its_mark(tmp_path: Path) -> None:
+    record = Journal(tmp_path / CALENDAR)
+    about = {"href": "/team/1.ics", "uid": "lunch", "title": "Lunch", "start": "2031-03-04"}
+    record.append("seeded", **about, status="", marks=[])
+    record.append("changed", **about, status="", marks=["req_move"])
+    record.append("changed", **about, status="CANCELLED", marks=["req_move", "req_cancel"])
+    record.append("changed", **about, status="", marks=["req_move"])
+
+    moved, cancelled = effects(tmp_path)
+    assert (moved.tool, moved.request_id) == ("calendar.move_event", "req_move")
+    assert (moved.undone_at, moved.removals) == (None, 0)
+    assert (cancelled.tool, cancelled.request_id) == ("calendar.cancel_event", "req_cancel")
+    assert (cancelled.undone_at is not None, cancelled.removals) == (True, 1)
+
+
+def test_the_same_change_made_twice_is_there_twice(tmp_path: Path) -> None:
+    record = Journal(tmp_path / CALENDAR)
+    about = {"href": "/team/1.ics", "uid": "lunch", "title": "Lunch", "start": "", "status": ""}
+    for marks in ([], ["req_move"], [], ["req_move"]):
+        record.append("changed", **about, marks=marks)
+    assert [each.request_id for each in effects(tmp_path)] == ["req_move", "req_move"]

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from pytest_django.fixtures import Settings
 
-from tests.tools.builtin.calls import EFFECTS, SERVICES, WITH_LOOKUP, act, lookup
+from tests.tools.builtin.calls import REPEATABLE, SERVICES, WITH_LOOKUP, act, lookup
 from tests.tools.conftest import ROOT, NewContext, RunningWorld, point_at, running_world
 from tools.contract import Receipt
 from tools.gitcli import git
@@ -22,7 +22,7 @@ def test_a_second_start_keeps_what_happened_before(
     ctx = new_context()
     with running_world(tmp_path / "w") as first:
         point_at(settings, first, tmp_path)
-        for name in EFFECTS:
+        for name in REPEATABLE:
             act(name, ctx)
         before = effects(first.folder)
         mails = sorted((first.folder / "maildir" / "new").iterdir())
@@ -67,7 +67,7 @@ def test_the_model_provider_is_mounted(world: RunningWorld) -> None:
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        ({}, "service must be one of chat, tickets, smtp, caldav, git"),
+        ({}, "service must be one of chat, tickets, smtp, caldav, git, hooks"),
         ({"service": "chat", "mode": "explode"}, "mode must be one of delay"),
         ({"service": "chat", "mode": "delay", "seconds": -1}, "seconds must be"),
         ({"service": "chat", "mode": "delay", "times": 0}, "times must be"),
@@ -94,7 +94,13 @@ def test_a_page_in_a_browser_cannot_set_faults(world: RunningWorld) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/chat/chat.postMessage", "/tickets/tickets", "/git/drafts", "/payments/authorizations"],
+    [
+        "/chat/chat.postMessage",
+        "/tickets/tickets",
+        "/git/repos/demo/team/pulls",
+        "/hooks/deliveries",
+        "/payments/authorizations",
+    ],
 )
 def test_a_body_that_is_no_object_is_refused(world: RunningWorld, path: str) -> None:
     for content in (b"", b"[]", b"{", b"\xff"):
@@ -135,7 +141,7 @@ def test_a_busy_server_says_when_to_ask_again_and_does_nothing(
     assert effects(world.folder) == before
 
 
-@pytest.mark.parametrize("name", EFFECTS)
+@pytest.mark.parametrize("name", REPEATABLE)
 def test_a_fault_with_a_key_hits_the_effect_that_carries_it_and_no_other(
     name: str, world: RunningWorld, new_context: NewContext
 ) -> None:

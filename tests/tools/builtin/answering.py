@@ -1,0 +1,58 @@
+"""A real server that has one answer to everything, and remembers what it was asked."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+
+@dataclass(frozen=True)
+class Asked:
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: str
+
+
+@dataclass(frozen=True)
+class Answering:
+    port: int
+    requests: list[Asked] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@contextmanager
+def answering(status: int, headers: dict[str, str], body: str = "") -> Iterator[Answering]:
+    """Listens on loopback until the end of the block."""
+    requests: list[Asked] = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            text = self.rfile.read(length).decode()
+            requests.append(Asked(self.command, self.path, dict(self.headers), text))
+            content = body.encode()
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer
+
+        def log_message(self, *_args: object) -> None:
+            """The console is for the tests."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield Answering(server.server_port, requests)
+        finally:
+            server.shutdown()
+            thread.join()
