@@ -136,9 +136,9 @@ class _InFolder:
         with _locked(ctx) as folder:
             folder.unstage(self.name, ctx.request_id)
 
-    def drafts(self) -> Iterator[str]:
+    def drafts(self) -> list[str]:
         """The request ids of all that is staged."""
-        yield from Folder(Path(settings.FILES_DIR)).staged(self.name)
+        return Folder(Path(settings.FILES_DIR)).staged(self.name)
 
     def commit(self, ctx: Context, args: Any, draft: Draft | None) -> Receipt:
         """Make the change, if the files are still as `prepare` found them."""

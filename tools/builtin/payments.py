@@ -129,13 +129,12 @@ class PaymentsAuthorizeCapture:
             if held["status"] == "authorized":
                 _void(ctx, held["id"])
 
-    def drafts(self) -> Iterator[str]:
+    def drafts(self) -> list[str]:
         """The request ids of all reservations of ours that are open."""
         answer = http.request(_SWEEP, "GET", _url(), params={"status": "authorized"})
         answer.raise_for_status()
-        for held in answer.json()["authorizations"]:
-            if request_id := held["metadata"].get("request_id"):
-                yield str(request_id)
+        ids = [held["metadata"].get("request_id") for held in answer.json()["authorizations"]]
+        return [str(request_id) for request_id in ids if request_id]
 
     def commit(self, ctx: Context, args: Payment, draft: Draft | None) -> Receipt:
         """Take the reserved amount; a reservation that is gone is made anew."""

@@ -96,11 +96,12 @@ class SqlExecute:
             with _database(ctx) as database:
                 twophase.roll_back(database, ctx.request_id)
 
-    def drafts(self) -> Iterator[str]:
+    def drafts(self) -> list[str]:
         """The request ids of all transactions of ours that wait for their last word."""
-        if settings.SQL_TOOL_URL:
-            with twophase.connected(settings.SQL_TOOL_URL, timeout=10.0) as database:
-                yield from twophase.prepared(database)
+        if not settings.SQL_TOOL_URL:
+            return []
+        with twophase.connected(settings.SQL_TOOL_URL, timeout=10.0) as database:
+            return twophase.prepared(database)
 
     def commit(self, ctx: Context, args: ExecuteStatement, draft: Draft | None) -> Receipt:
         """Let it land. If nothing is prepared, it landed earlier, or is prepared anew."""

@@ -65,6 +65,14 @@ _MAILS = [
     (
         1,
         BO,
+        FINANCE,
+        "Acme: invoice 2026-114",
+        "Acme agreed to invoice 2026-114: 1,240.00 euros for the chairs and desks. We may charge "
+        "them any day now. They would like a receipt on paper.\n\nBo\n",
+    ),
+    (
+        1,
+        BO,
         MEI,
         "Printer on the second floor",
         "It is broken again. A ticket would help, nobody reads the note on it.\n\nBo\n",

@@ -204,7 +204,7 @@ def test_an_unknown_scenario_is_a_404_that_names_the_known_ones(
     body = caught.value.body
     assert isinstance(body, dict)
     assert body["code"] == "model_not_found"
-    assert "inbox, report, ticket" in body["message"]
+    assert "migration, mixed, payment, report, ticket" in body["message"]
 
 
 def test_the_models_are_the_scenarios(start_provider: StartProvider) -> None:

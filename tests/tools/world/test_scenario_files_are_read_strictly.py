@@ -110,11 +110,15 @@ def test_an_unknown_scenario_is_refused_with_the_known_ones() -> None:
         load("../inbox")
 
 
-def test_those_that_ship_are_sound_and_three_are_for_people() -> None:
+def test_those_that_ship_are_sound_and_some_are_for_people() -> None:
     scenarios = load_all()
 
     assert {name for name, scenario in scenarios.items() if scenario.listed} == {
+        "batch",
         "inbox",
+        "migration",
+        "mixed",
+        "payment",
         "report",
         "ticket",
     }
