@@ -112,8 +112,10 @@ def _must_be_open(run: Run, call: ToolCall) -> None:
     """Say what happened since the page was drawn. What remains is for consent to refuse."""
     if call.state == "awaiting_approval":
         return
+    # Of several who have to agree, some may have done so: that alone decided nothing.
+    is_undecided = call.reason == "approval_withdrawn" or call.state == "expired"
     decision = Approval.objects.select_related("decided_by").filter(call=call).first()
-    if decision is not None:
+    if decision is not None and not is_undecided:
         said = {
             Approval.Verdict.APPROVED: _("%(person)s has already approved this."),
             Approval.Verdict.REJECTED: _("%(person)s has already rejected this."),

@@ -8,8 +8,11 @@ from agentruns.models import Run, ToolCall
 from agentruns.protocol.gate import pass_gate
 from agentruns.protocol.outcome import record_failed
 from agentruns.protocol.turn import Proposal, propose_call
+from agentruns.queries import entry
+from compensation import saga
 from tests.agentruns.outside import Outside
-from tests.agentruns.steps import Steps, anew, pass_time
+from tests.agentruns.steps import Steps, anew, now, pass_time
+from tests.pausing import at_once
 
 
 def _turn(steps: Steps, run: Run, *whats: str, tool: str = "test.book") -> list[ToolCall]:
@@ -98,3 +101,89 @@ def test_what_was_undone_may_be_done_again(steps: Steps) -> None:
     (again,) = _turn(steps, run, "Tuesday")
 
     assert again.state == "approved"
+
+
+def _in_another_run(steps: Steps, run: Run, what: str = "Tuesday") -> ToolCall:
+    """The same, asked for by a run that this one has started, in the same thread."""
+    (call,) = _turn(steps, steps.start(parent_id=run.pk), what)
+    return call
+
+
+def test_another_run_of_the_thread_asks_as_well(steps: Steps, outside: Outside) -> None:
+    run = steps.start()
+    (first,) = _turn(steps, run, "Tuesday")
+    steps.act(first)
+
+    again = _in_another_run(steps, run)
+
+    assert (again.state, again.reason) == ("awaiting_approval", "duplicate")
+    assert entry(again)["duplicate_of"] == first.pk
+
+
+def test_another_thread_does_not(steps: Steps, outside: Outside) -> None:
+    (first,) = _turn(steps, steps.start(), "Tuesday")
+    steps.act(first)
+
+    (other,) = _turn(steps, steps.start(), "Tuesday")
+
+    assert (other.state, entry(other)["duplicate_of"]) == ("approved", "")
+
+
+def test_what_is_in_doubt_may_have_happened(steps: Steps, outside: Outside) -> None:
+    outside.answers["test.book"] = "lost"
+    run = steps.start()
+    (first,) = _turn(steps, run, "Tuesday")
+    assert steps.act(first).state == "in_doubt"
+
+    again = _in_another_run(steps, run)
+
+    assert again.state == "awaiting_approval"
+    assert entry(again)["duplicate_of"] == first.pk
+
+
+def test_a_persons_word_lets_it_through_once(steps: Steps, outside: Outside) -> None:
+    run = steps.start()
+    (first,) = _turn(steps, run, "Tuesday")
+    steps.act(first)
+    (again,) = _turn(steps, run, "Tuesday")
+    steps.approve(again)
+    assert steps.act(again).state == "landed"
+
+    (third,) = _turn(steps, run, "Tuesday")
+
+    assert third.state == "awaiting_approval"
+    assert entry(third)["duplicate_of"] == again.pk, "the last one of them"
+    assert len(outside.effects) == 2
+
+
+def test_what_was_truly_undone_may_be_done_again(steps: Steps, outside: Outside) -> None:
+    run = steps.start()
+    child = steps.start(parent_id=run.pk)
+    (first,) = _turn(steps, run, "Tuesday")
+    steps.act(first)
+    steps.stop(run)
+    saga.request_undo(run.pk, by=steps.owner, call_ids=[first.pk])
+    while saga.run_next(run.pk):
+        pass
+    assert now(child).is_active is False
+    run = steps.resume(run)
+
+    (again,) = _turn(steps, run, "Tuesday")
+
+    assert steps.act(again).state == "landed"
+
+
+def test_two_runs_of_a_thread_at_the_gate_at_once_are_one_effect(steps: Steps) -> None:
+    """Neither has landed, so neither is the other's double until one of them has passed."""
+    for number in range(8):
+        parent = steps.start()
+        (one,) = _turn(steps, parent, f"day {number}")
+        other = _in_another_run(steps, parent, f"day {number}")
+        claims = [steps.claim(call) for call in (one, other)]
+
+        passed = at_once([lambda c=claim: pass_gate(c) for claim in claims])
+
+        assert sorted(passed) == [False, True]
+        refused = other if passed[0] else one
+        assert anew(refused).reason == "duplicate"
+        steps.land(claims[passed.index(True)])

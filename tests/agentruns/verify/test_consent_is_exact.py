@@ -1,12 +1,14 @@
 """I12, broken by hand."""
 
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from agentruns.models import LedgerEvent, Run, ToolCall
 from review.models import Approval
 from tests.agentruns.steps import Steps
 from tests.agentruns.verify.breaking import at_number, record, sql, whats
+from tools.models import Tool
 
 pytestmark = pytest.mark.breaks_ledger
 
@@ -117,3 +119,46 @@ def test_a_decision_on_something_else(approved: Run, other: dict[str, object]) -
     decided(approved, **other)
 
     assert "what was shown is not what the call says" in whats("I12")[0]
+
+
+@pytest.fixture
+def agreed(steps: Steps, reviewer: User) -> Run:
+    """A run whose one call was approved by two people, and has landed."""
+    Tool.objects.filter(name="test.send").update(approvals_needed=2)
+    run, (call,) = steps.running("test.send")
+    steps.approve(call)
+    steps.approve(call, by=reviewer)
+    assert steps.act(call).state == "landed"
+    assert whats("I12") == []
+    return run
+
+
+@pytest.mark.usefixtures("agreed")
+def test_a_gate_that_opened_with_too_few(steps: Steps) -> None:
+    sql("DELETE FROM agentruns_ledgerevent WHERE kind = 'call.approval_given'")
+
+    assert "with the word of 1 people out of 2" in whats("I12")[0]
+
+
+@pytest.mark.usefixtures("agreed")
+def test_one_person_who_agreed_twice() -> None:
+    sql("UPDATE agentruns_ledgerevent SET actor = 'user:owner' WHERE kind = 'call.approved'")
+
+    assert "with the word of 1 people out of 2" in whats("I12")[0]
+
+
+@pytest.mark.usefixtures("approved")
+def test_a_gate_that_wanted_more() -> None:
+    sql(
+        "UPDATE agentruns_ledgerevent SET data = data || '{\"approvals\": 2}' "
+        "WHERE kind = 'call.commit_allowed'"
+    )
+
+    assert "with the word of 1 people out of 2" in whats("I12")[0]
+
+
+@pytest.mark.usefixtures("approved")
+def test_a_row_that_counts_otherwise() -> None:
+    ToolCall.objects.update(consent_count=2)
+
+    assert "differ on how many have agreed" in whats("I12")[0]
