@@ -47,6 +47,7 @@ class AgentForm(forms.ModelForm):
             "tools",
             "price_per_million_tokens",
             "is_listed",
+            "auto_undo",
             *TERMS,
         ]
 
@@ -68,6 +69,13 @@ class AgentAdmin(ModelAdmin):
             {
                 "fields": [*LIMITS, "on_limit"],
                 "description": _("Empty is no limit. Runs that have started keep theirs."),
+            },
+        ),
+        (
+            _("After a Stop"),
+            {
+                "fields": ["auto_undo"],
+                "description": _("What each tool says about it goes before what is said here."),
             },
         ),
         (_("Checkpoints"), {"fields": ["checkpoint_before"]}),

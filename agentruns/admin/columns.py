@@ -69,8 +69,14 @@ def moment(field: str, description: Any) -> Column:
         at: datetime | None = getattr(row, field)
         if at is None:
             return "–"
-        local = timezone.localtime(at)
-        text = f"{local:%Y-%m-%d %H:%M:%S}.{local.microsecond // 1000:03d}"
-        return format_html('<span class="whitespace-nowrap">{}</span>', text)
+        return format_html('<span class="whitespace-nowrap">{}</span>', at_exactly(at))
 
     return column
+
+
+def at_exactly(at: datetime | None) -> str:
+    """Date and time to the millisecond; "–" for none."""
+    if at is None:
+        return "–"
+    local = timezone.localtime(at)
+    return f"{local:%Y-%m-%d %H:%M:%S}.{local.microsecond // 1000:03d}"
