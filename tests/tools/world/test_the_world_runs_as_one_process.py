@@ -30,7 +30,7 @@ def test_a_second_start_keeps_what_happened_before(
     with running_world(tmp_path / "w") as second:
         point_at(settings, second, tmp_path)
         assert effects(second.folder) == before
-        for name in WITH_LOOKUP:
+        for name in set(WITH_LOOKUP) & set(REPEATABLE):
             assert isinstance(lookup(name, ctx), Receipt)
         assert sorted((second.folder / "maildir" / "new").iterdir()) == mails
 
