@@ -1,0 +1,112 @@
+"""The demo world as it ships, and whatever tool is registered: each test here is for every one."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from pytest_django.fixtures import Settings
+
+from tests.contract.hands import HANDS, Hands, Scene
+from tests.tools.builtin.shop import opened
+from tests.tools.conftest import NewContext, RunningWorld, _world_process, new_context, world
+from tools import registry
+from tools.contract import Context, Data, Draft, Receipt, Tier
+from tools.registry import RegisteredTool
+
+__all__ = ["_world_process", "new_context", "world"]
+
+# Those that the tests of other packages register come and go.
+SHIPPED = [item for item in registry.all() if not item.name.startswith("test.")]
+
+
+def only(holds: Callable[[RegisteredTool], bool]) -> pytest.MarkDecorator:
+    """The test is for the tools of which this holds."""
+    return pytest.mark.only.with_args(holds)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`trial` comes once for each tool that the test's `only` mark lets through."""
+    if "trial" not in metafunc.fixturenames:
+        return
+    only = [mark.args[0] for mark in metafunc.definition.iter_markers("only")]
+    tools = [item for item in SHIPPED if all(holds(item) for holds in only)]
+    metafunc.parametrize("trial", tools, ids=[item.name for item in tools], indirect=True)
+
+
+@dataclass
+class Trial:
+    """One tool in its scene, with one call that fits."""
+
+    tool: RegisteredTool
+    scene: Scene
+    ctx: Context
+    raw: Data
+
+    @property
+    def hands(self) -> Hands:
+        return HANDS.get(self.tool.name, Hands())
+
+    @property
+    def args(self) -> BaseModel:
+        return self.tool.parse(self.raw)
+
+    @property
+    def impl(self) -> Any:
+        return self.tool.impl
+
+    def prepare(self) -> Draft | None:
+        """As a ledger keeps it: as JSON."""
+        draft = self.impl.prepare(self.ctx, self.args) if self.tool.has_prepare else None
+        return draft and Draft(json.loads(json.dumps(draft.data)), draft.hold)
+
+    def commit(self, draft: Draft | None = None) -> Receipt:
+        receipt: Receipt = self.impl.commit(self.ctx, self.args, draft)
+        return Receipt(json.loads(json.dumps(receipt.data)), receipt.response)
+
+    def act(self) -> Receipt:
+        return self.commit(self.prepare())
+
+    def lookup(self) -> Any:
+        return self.impl.lookup(self.ctx)
+
+    def undo(self, receipt: Receipt) -> Any:
+        return self.impl.compensate(self.ctx, receipt)
+
+    def landed(self) -> int:
+        """How many effects of this call stand in the world, items counted as one."""
+        stand = [each for each in self.scene.effects(self.ctx) if each.undone_at is None]
+        return len({each.call_key for each in stand} if self.tool.has_items else stand)
+
+
+@pytest.fixture
+def trial(
+    request: pytest.FixtureRequest,
+    world: RunningWorld,
+    settings: Settings,
+    tmp_path: Path,
+    new_context: NewContext,
+) -> Any:
+    """The tool, in a world that is up, with its first example."""
+    tool: RegisteredTool = request.param
+    scene = Scene(world, settings, tmp_path)
+    raw = example_of(tool)
+    hands = HANDS.get(tool.name, Hands())
+    with opened(world.folder):
+        yield Trial(tool, scene, new_context(), hands.fit(scene, raw))
+
+
+def example_of(tool: RegisteredTool) -> Data:
+    examples = tool.json_schema().get("examples")
+    assert examples, (
+        f"{tool.name}: give its arguments model an example that works in the demo world: "
+        'model_config = ConfigDict(json_schema_extra={"examples": [{…}]})'
+    )
+    return dict(examples[0])
+
+
+def acts(item: RegisteredTool) -> bool:
+    return item.tier is not Tier.READ_ONLY
