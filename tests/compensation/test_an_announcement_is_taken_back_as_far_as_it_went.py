@@ -48,5 +48,7 @@ def test_each_message_that_is_out_is_deleted(owner: User, world: RunningWorld) -
     undo_all(run)
 
     assert undone(world, run) == {"#team": True, "#finance": True}
-    assert step(run).note == "The messages are deleted. People may have read them."
+    assert step(run).note == (
+        "The messages in #finance, #team are deleted. People may have read them."
+    )
     assert call(run).undo_state == "undone"

@@ -51,7 +51,7 @@ def test_the_receipt_and_its_note_are_kept(owner: User, world: RunningWorld) -> 
     saga.request_undo(run.pk, by=owner, call_ids=[call(run).pk])
     undo_all(run)
     assert step(run).receipt["channel"] == "#team"
-    assert step(run).note == "The message was deleted. People may have read it."
+    assert step(run).note == "The message in #team was deleted. People may have read it."
     assert step(run).ended_at is not None
     assert call(run).undone_at is not None
     assert len(events(run, "call.undone")) == 1

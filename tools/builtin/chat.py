@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import httpx2
 from django.conf import settings
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+from django.utils.translation import gettext_lazy, ngettext
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from tools.builtin import http
 from tools.builtin.fields import each_once
@@ -41,12 +41,26 @@ Channels = Annotated[
 class PostMessage(BaseModel):
     """Write a message into a channel of the team's chat."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"channel": "#team", "text": "The review is on Tuesday at ten."}]
+        }
+    )
+
     channel: Channel
     text: Text
 
 
 class Announce(BaseModel):
     """Write the same message into several channels of the team's chat, one after the other."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"channels": ["#general", "#team"], "text": "The review is on Tuesday at ten."}
+            ]
+        }
+    )
 
     channels: Channels
     text: Text
@@ -128,9 +142,7 @@ class ChatAnnounce:
         refused = [f"{name}: {r.why}" for name, r in results.items() if isinstance(r, CannotUndo)]
         gone = {name: r.data for name, r in results.items() if isinstance(r, UndoReceipt)}
         if not changed and not refused:
-            return UndoReceipt(
-                {"items": gone}, _("The messages are deleted. People may have read them.")
-            )
+            return UndoReceipt({"items": gone}, _all_deleted(gone))
         others = [_("Deleted: %(channels)s.") % {"channels": ", ".join(gone)}] if gone else []
         said = " ".join([*refused, *changed, *others])
         return CannotUndo(said) if refused else Changed(said)
@@ -185,12 +197,52 @@ def _delete(ctx: Context, key: str, kept: Data) -> UndoResult:
         return CannotUndo(
             _("The chat refused to delete it: %(reason)s") % {"reason": result.get("error")}
         )
-    return UndoReceipt(
-        {"channel": channel, "ts": ts},
-        _("The message was deleted. People may have read it.")
+    known = message if message and result["ok"] else {}
+    sentence = (
+        _("The message in %(channel)s was deleted.")
         if result["ok"]
-        else _("The message was already gone. People may have read it."),
+        else _("The message in %(channel)s was already gone.")
     )
+    return UndoReceipt(
+        {"channel": channel, "ts": ts, "reads": known.get("reads")},
+        f"{sentence % {'channel': channel}} {_seen(known)}",
+    )
+
+
+def _seen(message: Data) -> str:
+    """Who had read a message: the chat knows how many, or who answered it or put a sign on it."""
+    reads = message.get("reads")
+    if reads == 0:
+        return _("Nobody had read it yet.")
+    if reads:
+        people = ngettext("%(count)s person had read it.", "%(count)s people had read it.", reads)
+        return people % {"count": reads}
+    seen = set(message.get("reply_users") or [])
+    for reaction in message.get("reactions") or []:
+        seen |= set(reaction.get("users") or [])
+    if not seen:
+        return _("People may have read it.")
+    people = ngettext(
+        "At least %(count)s person had read it.",
+        "At least %(count)s people had read it.",
+        len(seen),
+    )
+    return people % {"count": len(seen)}
+
+
+def _all_deleted(gone: dict[str, Data]) -> str:
+    """The note on messages that are all deleted, from what is known of each."""
+    said = _("The messages in %(channels)s are deleted.") % {"channels": listed(sorted(gone))}
+    reads = [each.get("reads") for each in gone.values()]
+    if None in reads:
+        return f"{said} {_('People may have read them.')}"
+    times = sum(each or 0 for each in reads)
+    if times == 0:
+        return f"{said} {_('Nobody had read them yet.')}"
+    seen = ngettext(
+        "They had been read %(count)s time.", "They had been read %(count)s times.", times
+    )
+    return f"{said} {seen % {'count': times}}"
 
 
 def _kept(message: Data) -> Data:

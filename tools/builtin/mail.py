@@ -1,6 +1,7 @@
 """Mail: search an archive (Maildir), and send (SMTP)."""
 
 import mailbox
+from collections.abc import Callable
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -10,12 +11,13 @@ from typing import Annotated
 from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
+from tools.builtin import sent
 from tools.builtin.fields import Address, Line, Text
 from tools.builtin.smtp import compose, hand_over, message_id
 from tools.builtin.words import listed
-from tools.contract import Context, Data, Draft, Receipt, Tier
+from tools.contract import Context, Data, Draft, LookupResult, Receipt, Tier
 from tools.errors import NoEffect
 from tools.registry import tool
 
@@ -24,6 +26,8 @@ _SNIPPET = 160
 
 class SearchMail(BaseModel):
     """Find mails that contain all of the given words."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"query": "Q3 review", "limit": 5}]})
 
     query: Line
     limit: Annotated[int, Field(ge=1, le=20)] = 10
@@ -98,6 +102,18 @@ def _summary(message: EmailMessage, body: str) -> Data:
 class SendEmail(BaseModel):
     """Send a plain-text mail."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "to": ["ana@team.example", "bo@team.example"],
+                    "subject": "Q3 review on Tuesday",
+                    "body": "We meet on Tuesday at ten.",
+                }
+            ]
+        }
+    )
+
     to: Annotated[list[Address], Field(min_length=1, max_length=50)]
     subject: Line
     body: Text
@@ -105,7 +121,9 @@ class SendEmail(BaseModel):
 
 @tool("email.send", tier=Tier.IRREVERSIBLE, args=SendEmail)
 class EmailSend:
-    """SMTP has no question “did it arrive?”, so there is no lookup: a person answers."""
+    """SMTP has no question “did it arrive?”. Where a folder of sent mail is configured, that is
+    looked into; else a person answers.
+    """
 
     title = gettext_lazy("Send mail")
     explains = gettext_lazy("Sends a mail. A mail that has left cannot be called back.")
@@ -135,3 +153,11 @@ class EmailSend:
             },
             f"Mail “{args.subject}” was sent to {', '.join(args.to)}.",
         )
+
+    @property
+    def lookup(self) -> Callable[[Context], LookupResult] | None:
+        return self._look if settings.MAIL_SENT_URL else None
+
+    def _look(self, ctx: Context) -> LookupResult:
+        """Look for our Message-ID among what was sent."""
+        return sent.look_up(ctx, message_id(ctx.request_id))

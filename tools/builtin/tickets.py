@@ -6,7 +6,7 @@ import httpx2
 from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from tools.builtin import http
 from tools.builtin.fields import Line, Text
@@ -28,6 +28,12 @@ from tools.registry import tool
 
 class CreateTicket(BaseModel):
     """Open a ticket for the team."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"title": "Printer", "body": "The one on the second floor is broken."}]
+        }
+    )
 
     title: Line
     body: Text
@@ -81,12 +87,15 @@ class TicketsCreate:
             json={"state": "closed", "note": "Opened by an agent, and taken back."},
             headers={"If-Match": f'"{version}"', "Idempotency-Key": f"{ctx.request_id}:undo"},
         )
+        words = {"id": ticket, "title": receipt.data.get("title", "")}
         if answer.status_code == 404:
-            return UndoReceipt({"id": ticket}, _("The ticket was already gone."))
+            gone = _("The ticket %(id)s “%(title)s” was already gone.")
+            return UndoReceipt({"id": ticket}, gone % words)
         if answer.status_code == 412:
-            return Changed(_("Somebody worked on the ticket since."))
+            return Changed(_("Somebody worked on the ticket %(id)s “%(title)s” since.") % words)
         answer.raise_for_status()
-        return UndoReceipt({"id": ticket}, _("The ticket was closed with a note."))
+        closed = _("The ticket %(id)s “%(title)s” was closed with a note; it stays in the list.")
+        return UndoReceipt({"id": ticket}, closed % words)
 
 
 def _receipt(ticket: dict[str, Any]) -> Receipt:

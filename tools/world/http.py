@@ -91,6 +91,9 @@ class Door:
             request, "chat", lambda body: self.chat.change("deleted", body), self.chat.key_of
         )
 
+    async def chat_mark(self, request: Request) -> Response:
+        return await self._act(request, "chat", self.chat.mark, self.chat.key_of)
+
     async def chat_history(self, request: Request) -> Response:
         query = request.query_params
         status, answer = self.chat.history(query.get("client_msg_id"), query.get("channel"))
@@ -235,6 +238,7 @@ def build_app(world_dir: Path, faults: Faults) -> Starlette:
         Route("/chat.postMessage", door.chat_post, methods=["POST"]),
         Route("/chat.update", door.chat_update, methods=["POST"]),
         Route("/chat.delete", door.chat_delete, methods=["POST"]),
+        Route("/conversations.mark", door.chat_mark, methods=["POST"]),
         Route("/conversations.history", door.chat_history),
     ]
     tickets = [

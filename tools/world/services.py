@@ -4,6 +4,7 @@ Each rebuilds itself from its journal at the start, so nothing that it answered 
 Every method is called from several threads, and returns a status with a JSON body.
 """
 
+import re
 import threading
 import time
 from pathlib import Path
@@ -24,6 +25,7 @@ class Chat:
         self._journal = Journal(world_dir / journal.CHAT)
         self._lock = threading.Lock()
         self._messages: dict[str, dict[str, Any]] = {}
+        self._read: dict[str, dict[str, str]] = {}  # by channel and person, up to which ts
         self._last = 0.0
         for entry in self._journal.entries():
             self._apply(entry)
@@ -36,6 +38,8 @@ class Chat:
             self._last = max(self._last, float(ts))
         elif entry["event"] == "edited":
             self._messages[ts]["text"] = entry["text"]
+        elif entry["event"] == "read":
+            self._read.setdefault(entry["channel"], {})[entry["user"]] = ts
         else:
             del self._messages[ts]
 
@@ -75,10 +79,27 @@ class Chat:
             self._apply(self._journal.append(event, channel=message["channel"], ts=ts, **data))
         return 200, {"ok": True, "ts": ts}
 
+    def mark(self, body: dict[str, Any]) -> Answer:
+        """Somebody has read a channel up to `ts`. (Slack's takes the user from the token.)"""
+        channel, user, ts = (str(body.get(name) or "") for name in ("channel", "user", "ts"))
+        if channel not in CHANNELS or not user or not re.fullmatch(r"\d+\.\d+", ts):
+            return 200, {"ok": False, "error": "invalid_arguments"}
+        with self._lock:
+            self._apply(self._journal.append("read", channel=channel, user=user, ts=ts))
+        return 200, {"ok": True}
+
+    def _with_reads(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The message and how many have read it, where anybody in its channel said so."""
+        markers = self._read.get(message["channel"])
+        if markers is None:
+            return dict(message)
+        reads = sum(float(ts) >= float(message["ts"]) for ts in markers.values())
+        return message | {"reads": reads}
+
     def history(self, client_msg_id: str | None, channel: str | None) -> Answer:
         with self._lock:
             found = [
-                dict(message)
+                self._with_reads(message)
                 for message in self._messages.values()
                 if client_msg_id in (None, message["client_msg_id"])
                 and channel in (None, message["channel"])

@@ -45,6 +45,15 @@ def test_undo_without_a_usable_receipt_says_so(
     assert isinstance(undo(name, new_context(), Receipt({})), CannotUndo)
 
 
+def test_a_closed_ticket_is_named(world: RunningWorld, new_context: NewContext) -> None:
+    ctx = new_context()
+    receipt = act("tickets.create", ctx)
+    result = undo("tickets.create", ctx, receipt)
+    assert result.note == (
+        f"The ticket {receipt.data['id']} “Printer” was closed with a note; it stays in the list."
+    )
+
+
 def test_undo_of_a_branch_whose_draft_was_refused_deletes_the_branch(
     world: RunningWorld, new_context: NewContext
 ) -> None:
