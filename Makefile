@@ -74,7 +74,7 @@ check-api: .venv/dev.stamp
 	diff docs/openapi.yaml .venv/openapi.yaml
 
 check-tools: .venv/dev.stamp
-	$(MANAGE) audit_tools
+	$(PY) -m agentruns.services.with_postgres audit_tools
 
 # Every order in which workers, people and time can act, in a small model of the protocol.
 check-model: .venv/dev.stamp

@@ -17,8 +17,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agentruns.admin.toolforms import declared_words
-from agentruns.models import LedgerEvent, ToolCall
+from agentruns.models import ToolCall
 from agentruns.page.words import call_pill, name_of
+from agentruns.speed import speed_of
 from agentruns.states import CALL
 from tools import registry
 from tools.history import Entry, history_of
@@ -26,7 +27,6 @@ from tools.models import Tool
 from tools.registry import RegisteredTool
 
 COUNTED = 10_000  # calls, the newest
-TIMED = 500  # calls, the newest that landed
 LISTED = 10
 LATELY = timedelta(days=7)
 
@@ -65,7 +65,7 @@ def page_of(row: Tool) -> ToolPage:
     open_calls = ToolCall.objects.filter(tool=row.name).exclude(state__in=CALL.terminal)
     counts, is_all = _counts(ended, open_calls)
     return ToolPage(
-        facts=_facts(row, registry.get(row.name)) + _speed(ended),
+        facts=_facts(row, registry.get(row.name)) + _speed(row.name),
         counts=counts,
         counted="" if is_all else _("Of its last %(n)s calls.") % {"n": f"{COUNTED:,}"},
         calls=_table([_("call"), _("state"), _("when"), _("run")], _calls(ended, open_calls)),
@@ -120,28 +120,17 @@ def _counts(ended: QuerySet[ToolCall], open_calls: QuerySet[ToolCall]) -> tuple[
     return counts, found["every"] < COUNTED
 
 
-def _speed(ended: QuerySet[ToolCall]) -> list[tuple[str, str]]:
+def _speed(tool: str) -> list[tuple[str, str]]:
     """How long from the gate until it was sent, where that was measured."""
-    newest = list(ended.filter(state="landed").values_list("pk", flat=True)[:TIMED])
-    landed = LedgerEvent.objects.filter(call__in=newest, kind="call.landed")
-    taken = sorted(
-        float(ms)
-        for ms in landed.values_list("data__gate_to_send_ms", flat=True)
-        if isinstance(ms, int | float)
-    )
-    if not taken:
+    speed = speed_of(tool)
+    if speed is None:
         return []
-    words = {"p50": f"{_percentile(taken, 50):.1f}", "p95": f"{_percentile(taken, 95):.1f}"}
     said = ngettext(
         "half within %(p50)s ms, 95 of 100 within %(p95)s ms (%(n)d call)",
         "half within %(p50)s ms, 95 of 100 within %(p95)s ms (%(n)d calls)",
-        len(taken),
-    )
-    return [(_("From the gate to the send"), said % {**words, "n": len(taken)})]
-
-
-def _percentile(ordered: list[float], percent: int) -> float:
-    return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
+        speed.calls,
+    ) % {"p50": f"{speed.p50:.1f}", "p95": f"{speed.p95:.1f}", "n": speed.calls}
+    return [(_("From the gate to the send"), said)]
 
 
 def _calls(ended: QuerySet[ToolCall], open_calls: QuerySet[ToolCall]) -> list[list[Any]]:

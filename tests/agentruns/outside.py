@@ -57,6 +57,7 @@ class Outside:
     def act(self, tool: str, ctx: Context, draft: Draft | None = None, *, key: str = "") -> Receipt:
         """One request to the outside, which keeps the effect once per key."""
         key = key or ctx.request_id
+        ctx.sending()
         with self.lock:
             answer = self.next_answer(tool)
             self.attempts.append((tool, key))

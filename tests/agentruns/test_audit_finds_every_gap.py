@@ -5,9 +5,13 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from tests.agentruns.steps import Steps
 from tools import registry
 from tools.checks import every_tool_is_complete
+from tools.models import Tool
 from tools.registry import RegisteredTool
+
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -31,7 +35,15 @@ def audit(*args: str) -> str:
 def test_the_built_in_tools_have_no_gap() -> None:
     assert every_tool_is_complete() == []
     lines = audit().splitlines()
-    assert lines[0].split() == ["tool", "tier", "dispatch", "consent", "undo", "look-up"]
+    assert lines[0].split()[:7] == [
+        "tool",
+        "tier",
+        "enabled",
+        "dispatch",
+        "consent",
+        "look-up",
+        "undo",
+    ]
     assert [line.split()[0] for line in lines[1:]] == [item.name for item in registry.all()]
 
 
@@ -40,13 +52,30 @@ def test_the_audit_as_json_says_how_each_tool_is_handled() -> None:
     assert rows["email.send"] == {
         "tool": "email.send",
         "tier": "irreversible",
+        "enabled": "yes",
         "dispatch": "speculative",
         "consent": "a person, always",
         "undo": "cannot be undone",
         "look-up": "a person answers",
+        "limit": "10 s",
+        "gate to send": "not measured",
         "gaps": [],
     }
     assert rows["mail.search"]["dispatch"] == "eager"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_says_what_an_admin_has_set_and_how_fast_the_tool_sends(steps: Steps) -> None:
+    Tool.objects.filter(name="test.post").update(
+        tier="irreversible", approvals_needed=2, time_limit=7, dispatch="speculative"
+    )
+    _run, (call,) = steps.running("test.book")
+    assert steps.act(call).state == "landed"
+    rows = {row["tool"]: row for row in json.loads(audit("--json"))}
+    assert rows["test.book"]["gate to send"].endswith("(1)")
+    post = rows["test.post"]
+    assert (post["tier"], post["consent"]) == ("irreversible", "2 people, always")
+    assert (post["undo"], post["limit"]) == ("cannot be undone", "7 s")
 
 
 def test_each_gap_is_an_error_of_the_system_check(broken: RegisteredTool) -> None:
