@@ -1,7 +1,7 @@
 """Approval and answers to doubt, where the call stands."""
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from agentruns.models import ToolCall
@@ -9,6 +9,7 @@ from tests.agentruns.outside import Outside
 from tests.agentruns.pages.conftest import Browser
 from tests.agentruns.pages.reading import field, page, words
 from tests.agentruns.steps import Steps, anew
+from tools.models import Tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -126,3 +127,76 @@ def test_look_it_up_again(doubtful: ToolCall, browser: Browser, owner: User) -> 
     said = say(browser(owner), doubtful, "look-up")
     assert "It is being looked up. It will not be sent again." in said
     assert anew(doubtful).lookups == 0
+
+
+def test_two_people_have_to_agree_and_the_page_says_who_has(
+    steps: Steps, browser: Browser, owner: User, reviewer: User
+) -> None:
+    Tool.objects.filter(name="test.send").update(approvals_needed=2)
+    run, (send,) = steps.running("test.send")
+    assert "0 of 2 approvals" in page(browser(owner), f"/runs/{run.pk}/")
+
+    said = decide(browser(owner), send, "approved")
+    assert "1 of 2 approvals: Ana" in said
+    assert "You have agreed. It waits for somebody else." in said
+    assert "Reject" not in said
+    assert "1 of 2 approvals: Ana" in page(browser(reviewer), f"/runs/{run.pk}/")
+
+    assert "approved by Ana, Omar" in decide(browser(reviewer), send, "approved")
+
+
+def test_somebody_outside_the_group_is_told_who_decides(
+    steps: Steps, browser: Browser, owner: User
+) -> None:
+    Tool.objects.filter(name="test.send").update(
+        approver_group=Group.objects.create(name="Finance")
+    )
+    run, (send,) = steps.running("test.send")
+
+    said = page(browser(owner), f"/runs/{run.pk}/")
+    assert "It waits for somebody from the group “Finance”." in said
+    assert "Approve" not in said.split("May this go out?")[1].split("Reason")[0]
+
+    path = f"/runs/{run.pk}/calls/{send.pk}/decide/"
+    answer = browser(owner).post(path, {"verdict": "approved", "digest": send.args_digest})
+    assert answer.status_code == 403
+    assert "Only members of the group “Finance” decide this." in words(answer.content)
+
+
+def test_a_double_says_when_it_was_done(
+    steps: Steps, browser: Browser, owner: User, outside: Outside
+) -> None:
+    run, (first,) = steps.running("test.book")
+    done = steps.act(first)
+    steps.turn(run, "test.book")
+
+    assert done.ended_at
+    said = page(browser(owner), f"/runs/{run.pk}/")
+    assert f"The same was already done at {done.ended_at:%H:%M}." in said
+
+
+def test_a_double_of_what_is_in_doubt_says_so(
+    steps: Steps, browser: Browser, owner: User, outside: Outside
+) -> None:
+    outside.answers["test.book"] = "lost"
+    run, (first,) = steps.running("test.book")
+    left = steps.act(first).gate_passed_at
+    child = steps.start(parent_id=run.pk)
+    steps.turn(child, "test.book")
+
+    assert left
+    said = page(browser(owner), f"/runs/{child.pk}/")
+    assert f"The same left at {left:%H:%M}, and it is not known yet what became of it." in said
+
+
+def test_what_waits_for_its_turn_says_until_when(
+    steps: Steps, browser: Browser, owner: User, outside: Outside
+) -> None:
+    Tool.objects.filter(name="test.book").update(rate_limit=1)
+    run, calls = steps.running("test.book", "test.book")
+    steps.act(calls[0])
+    due = steps.act(calls[1]).next_attempt_at
+
+    said = page(browser(owner), f"/runs/{run.pk}/")
+    assert "Waits for its turn" in said
+    assert f"as many went out in the last hour as may; its turn comes at {due:%H:%M:%S}" in said
