@@ -13,6 +13,7 @@ SERVICES: dict[str, Service] = {
     "tickets.create": "tickets",
     "http.hooks": "hooks",
     "http.request": "hooks",
+    "payments.authorize_capture": "payments",
 }
 # Each with some service; `dataclasses.replace` puts in the right one. No tool waits longer than
 # 20 seconds for an answer.

@@ -17,7 +17,7 @@ FOUND = {
     "Unknown": gettext_lazy("a look-up could not tell"),
     None: gettext_lazy("only a person can say"),
 }
-TOOL_WIDTH, SUMMARY_WIDTH = 22, 58
+TOOL_WIDTH, SUMMARY_WIDTH = 27, 58
 
 
 def lines_of(report: Data) -> Iterator[str]:

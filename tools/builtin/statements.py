@@ -205,6 +205,8 @@ class _Reader(StrictReader):
         for name, percent, stray in _PLACEHOLDER.findall(text):
             if not percent and name not in params:
                 shown = f"%({name})s" if name else f"%{stray}"
-                problem = _("“{name}” is no parameter of this statement; a plain % is written %%")
+                problem = _(
+                    "“{name}” is no parameter of this statement; a percent sign is written twice"
+                )
                 self.refuse(node, problem.format(name=shown))
         return text

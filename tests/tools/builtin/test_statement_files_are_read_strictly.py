@@ -61,7 +61,7 @@ def test_a_sound_file_is_read(file: Path) -> None:
         ("type: number", "type: boolean", 6, "unknown key “minimum”"),
         ("minimum: 0.5", "minimum: none", 6, "must be a number"),
         ("= %(item)s AND", "= %(thing)s AND", 7, "“%(thing)s” is no parameter"),
-        ("'%%r'", "'%r'", 7, "a plain % is written %%"),
+        ("'%%r'", "'%r'", 7, "a percent sign is written twice"),
         ("sql: UPDATE", "sql: COMMIT; UPDATE", 7, "does not end it"),
         ("'%%r'", "%(rows)s", 7, "“%(rows)s” is no parameter"),
         ("rows: 1", "rows: many", 8, "must be a number"),
