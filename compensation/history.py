@@ -14,7 +14,7 @@ from compensation.models import Compensation
 from compensation.states import REASONS
 
 WORDS: dict[str, Any] = {
-    "undo.requested": gettext_lazy("asked for"),
+    "undo.requested": gettext_lazy("somebody asked for it"),
     "undo.started": gettext_lazy("attempt begun"),
     "undo.postponed": gettext_lazy("did not work, put off"),
     "undo.lapsed": gettext_lazy("nobody reported, to be done again"),
