@@ -26,7 +26,7 @@ pytestmark = pytest.mark.stack
 def stack_world(stack: Stack, settings: Settings) -> Iterator[str]:
     """The stack's world, also for the tools that this process plays by hand."""
     address = f"http://127.0.0.1:{stack.env['WORLD_HTTP_PORT']}"
-    settings.CALDAV_URL = f"http://127.0.0.1:{stack.env['WORLD_CALDAV_PORT']}/"
+    settings.CALDAV_URL = f"http://127.0.0.1:{stack.env['WORLD_CALDAV_PORT']}/demo/team/"
     settings.CHAT_URL = f"{address}/chat"
     settings.TICKETS_URL = f"{address}/tickets"
     yield address
