@@ -74,7 +74,7 @@ class CompensationAdmin(ReadOnlyAdmin):
     run_link = run_link("call.run")
     created = moment("created_at", _("asked for"))
     ended = moment("ended_at", _("ended"))
-    settled = moment("settled_at", _("settled by hand"))
+    settled = moment("settled_at", _("when"))
     list_display = ["summary", "state_badge", "attempts", "requester", "run_link", "created"]
     list_filter = [
         NeedsPerson,
@@ -90,7 +90,7 @@ class CompensationAdmin(ReadOnlyAdmin):
     actions = ["try_again", "settle_selected"]
     actions_detail = ["settle_one"]
     fieldsets = [
-        (None, {"fields": ["summary", "state_badge", "note", "why", "detail"]}),
+        (None, {"fields": ["summary", "state_words", "note", "why", "detail"]}),
         (_("Where it belongs"), {"fields": ["run_page", "run_link", "call_link", "id"]}),
         (_("Who and when"), {"fields": ["requester", "created", "attempts", "ended"]}),
         (_("Settled by hand"), {"fields": ["settled_by", "settled", "settled_reason"]}),
@@ -109,6 +109,10 @@ class CompensationAdmin(ReadOnlyAdmin):
             return name
         return str(_("%(name)s (by itself, after the Stop)") % {"name": name})
 
+    @display(description=_("state"))
+    def state_words(self, step: Compensation) -> str:
+        return str(step.shown.label)
+
     @display(description=_("what stands in its way"))
     def why(self, step: Compensation) -> str:
         return step.why or "–"
@@ -116,12 +120,12 @@ class CompensationAdmin(ReadOnlyAdmin):
     @display(description=_("page of the run"))
     def run_page(self, step: Compensation) -> SafeString:
         place = f"{reverse('run', args=[step.call.run_id])}#call-{step.call_id}"
-        return format_html('<a href="{}">{}</a>', place, step.call.run_id)
+        return format_html('<a class="underline" href="{}">{}</a>', place, step.call.run_id)
 
     @display(description=_("call"))
     def call_link(self, step: Compensation) -> SafeString:
         address = reverse("admin:agentruns_toolcall_change", args=[step.call_id])
-        return format_html('<a href="{}">{}</a>', address, step.call_id)
+        return format_html('<a class="underline" href="{}">{}</a>', address, step.call_id)
 
     @display(description=_("what happened, and when"))
     def history(self, step: Compensation) -> SafeString:

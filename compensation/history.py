@@ -10,11 +10,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agentruns.models import LedgerEvent
+from agentruns.page.people import names_of
 from compensation.models import Compensation
 from compensation.states import REASONS
 
 WORDS: dict[str, Any] = {
-    "undo.requested": gettext_lazy("asked for"),
+    "undo.requested": gettext_lazy("somebody asked for it"),
     "undo.started": gettext_lazy("attempt begun"),
     "undo.postponed": gettext_lazy("did not work, put off"),
     "undo.lapsed": gettext_lazy("nobody reported, to be done again"),
@@ -45,10 +46,17 @@ def history_of(step: Compensation) -> list[Line]:
     of_step = Q(call=step.call, data__undo=step.pk)
     of_request = Q(kind="undo.requested", data__request=step.request_id)
     of_stop = Q(kind="undo.stopped", data__requests__contains=[step.request_id])
-    events = LedgerEvent.objects.filter(of_step | of_request | of_stop, run=step.request.run_id)
+    of_run = LedgerEvent.objects.filter(of_step | of_request | of_stop, run=step.request.run_id)
+    events = list(of_run.order_by("seq"))
+    names = names_of(event.actor for event in events)
     return [
-        Line(event.at, str(WORDS.get(event.kind, event.kind)), event.actor, " ".join(_why(event)))
-        for event in events.order_by("seq")
+        Line(
+            event.at,
+            str(WORDS.get(event.kind, event.kind)),
+            names[event.actor],
+            " ".join(_why(event)),
+        )
+        for event in events
     ]
 
 
@@ -60,7 +68,7 @@ def _why(event: LedgerEvent) -> Iterator[str]:
         yield _("Again after %(n)s s.") % {"n": pause}
     if data.get("stop_epoch") is not None:
         yield _("It followed from the Stop by itself.")
-    if reason := data.get("reason"):
+    if (reason := data.get("reason")) and reason not in ("changed", "impossible"):
         yield str(REASONS.get(reason, reason))
     if why := data.get("why"):
         yield f"“{why}”"

@@ -26,7 +26,14 @@ from agentruns.errors import BadInput, NotFound, WrongState
 from agentruns.models import Run, StopRequest, ToolCall
 from agentruns.protocol.execute import context_of
 from agentruns.protocol.ledger import EXECUTOR, change, clock, lock_run, person, record
-from agentruns.protocol.undo import ALLOWS_UNDO, mark_undone, must_not_act, undone_by_itself
+from agentruns.protocol.undo import (
+    ALLOWS_UNDO,
+    due_stop,
+    mark_undone,
+    must_not_act,
+    take_due,
+    undone_by_itself,
+)
 from agentruns.reminders import reminders
 from agentruns.rights import Person, may_undo, require
 from compensation.gate import refusal
@@ -121,12 +128,11 @@ def undo_after_stop(run_id: str) -> UndoRequest | None:
     pausepoints.reach(run_id, "undo:begin")
     with transaction.atomic(durable=True):
         run = lock_run(run_id)
-        due = StopRequest.objects.filter(run=run, undo_is_due=True)
-        stop = due.filter(epoch=run.epoch).select_related("requested_by").first()
+        stop = due_stop(run)
         wanted = undone_by_itself(run, ToolCall.objects.filter(run=run)) if stop else []
         if any(call.state == "in_doubt" for call in wanted):
             return None
-        due.update(undo_is_due=False)
+        take_due(run)
         request = _follow(run, stop, wanted) if stop and run.status in ALLOWS_UNDO else None
     pausepoints.reach(run_id, "undo:planned")
     return request
@@ -159,7 +165,7 @@ def stop_undo(run_id: str, *, by: Person) -> Run:
         run = lock_run(run_id)
         asker = require(by, run, allowed=may_undo(by, run))
         requests = UndoRequest.objects.filter(run=run)
-        is_due = StopRequest.objects.filter(run=run, undo_is_due=True).update(undo_is_due=False)
+        is_due = take_due(run)
         if not is_due and not requests.exists():
             raise WrongState(_("Nothing of this run is being undone."), status=run.status)
         living = requests.filter(steps__state__in=LIVING, stopped_at=None).distinct()

@@ -142,8 +142,8 @@ def _if_stopped(living: Sequence[Compensation]) -> str:
     if waiting:
         said.append(
             ngettext(
-                "%(n)d action that has not begun is left as it is.",
-                "%(n)d actions that have not begun are left as they are.",
+                "%(n)d action that still waits is left as it is.",
+                "%(n)d actions that still wait are left as they are.",
                 waiting,
             )
             % {"n": waiting}

@@ -61,9 +61,20 @@ def is_undo_due(run: Run) -> bool:
     return bool(undone_by_itself(run, ToolCall.objects.filter(run=run)))
 
 
+def due_stop(run: Run) -> StopRequest | None:
+    """The stop that the run is under, if undo is due after it."""
+    stops = StopRequest.objects.filter(run=run, epoch=run.epoch, undo_is_due=True)
+    return stops.select_related("requested_by").first()
+
+
+def take_due(run: Run) -> bool:
+    """Under the run's lock: nothing is due any more; whether anything was."""
+    return bool(StopRequest.objects.filter(run=run, undo_is_due=True).update(undo_is_due=False))
+
+
 def ring_if_due(run: Run) -> None:
     """Under the lock of a run that has settled: what is due is on record; have it begin."""
-    if StopRequest.objects.filter(run=run, epoch=run.epoch, undo_is_due=True).exists():
+    if due_stop(run):
         doorbell.ring_task("compensation.tasks.undo_after_stop", run.pk)
 
 

@@ -74,7 +74,13 @@ def test_the_requester_is_a_filter(run: Run, browser: Client, owner: User, admin
 def test_the_page_of_a_step_tells_its_history(run: Run, browser: Client) -> None:
     address = reverse("admin:compensation_compensation_change", args=[step(run, 2).pk])
     text = browser.get(address).content.decode()
-    for said in ("asked for", "attempt begun", "Attempt 6.", "did not work, put off", "given up"):
+    for said in (
+        "somebody asked for it",
+        "attempt begun",
+        "Attempt 6.",
+        "did not work, put off",
+        "given up",
+    ):
         assert said in text
     assert reverse("run", args=[run.pk]) in text
     assert reverse("admin:agentruns_toolcall_change", args=[call(run, 2).pk]) in text

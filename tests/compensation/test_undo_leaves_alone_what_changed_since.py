@@ -12,8 +12,8 @@ from tests.tools.conftest import RunningWorld
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def edit(world: RunningWorld, ts: str) -> None:
-    body = {"channel": "#team", "ts": ts, "text": "Wednesday!"}
+def edit(world: RunningWorld, ts: str, text: str = "Wednesday!") -> None:
+    body = {"channel": "#team", "ts": ts, "text": text}
     assert httpx2.post(f"{world.http}/chat/chat.update", json=body).json()["ok"]
 
 
@@ -38,6 +38,19 @@ def test_it_can_be_asked_for_again(owner: User, world: RunningWorld) -> None:
     first = saga.request_undo(run.pk, by=owner, call_ids=[call(run).pk])
     undo_all(run)
     assert saga.request_undo(run.pk, by=owner, call_ids=[call(run).pk]) != first
+
+
+def test_tried_again_after_somebody_put_it_right_it_is_undone(
+    owner: User, world: RunningWorld
+) -> None:
+    run = stopped(owner, message())
+    edit(world, call(run).receipt["ts"])
+    saga.request_undo(run.pk, by=owner, call_ids=[call(run).pk])
+    undo_all(run)
+    edit(world, call(run).receipt["ts"], call(run).receipt["text"])
+    saga.try_again(step(run).pk, by=owner)
+    undo_all(run)
+    assert step(run).state == "undone"
 
 
 def test_a_call_that_a_person_said_happened_has_no_receipt_to_undo_by(

@@ -46,6 +46,20 @@ def test_the_page_asks_what_becomes_of_it(changed: ToolCall, browser: Browser, o
     assert "One action is undone. One could not be undone: see below." in said
 
 
+def test_while_the_rest_goes_on_it_says_that_it_does(
+    steps: Steps, outside: Outside, browser: Browser, owner: User
+) -> None:
+    run, calls = steps.running("test.book", "test.book")
+    for call in calls:
+        steps.act(call)
+    steps.stop(run)
+    request_undo(run.pk, by=owner, call_ids=[call.pk for call in calls])
+    outside.answers["undo"] = ["impossible"]
+    run_next(run.pk)
+    said = page(browser(owner), f"/runs/{run.pk}/")
+    assert "Undoing: 1 of 2 done … What could not be undone does not hold up the rest." in said
+
+
 def test_undone_by_hand_is_told_with_name_and_reason(
     changed: ToolCall, browser: Browser, admin: User
 ) -> None:

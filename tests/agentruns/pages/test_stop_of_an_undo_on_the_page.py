@@ -35,7 +35,7 @@ def test_it_says_beforehand_what_it_will_do(
     undoing: Run, browser: Browser, owner: User, pauses: Pauses
 ) -> None:
     said = page(browser(owner), f"/runs/{undoing.pk}/")
-    assert f"{BUTTON} 3 actions that have not begun are left as they are." in said
+    assert f"{BUTTON} 3 actions that still wait are left as they are." in said
     hold = pauses.hold(undoing.pk, "undo:3:started")
     with in_background(run_next, undoing.pk):
         hold.wait()
