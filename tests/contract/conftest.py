@@ -1,6 +1,7 @@
 """The demo world as it ships, and whatever tool is registered: each test here is for every one."""
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,11 @@ from tests.tools.conftest import NewContext, RunningWorld, _world_process, new_c
 from tools import registry
 from tools.contract import Context, Data, Draft, Receipt, Tier
 from tools.registry import RegisteredTool
+from tools.secrets import has_secrets
 
 __all__ = ["_world_process", "new_context", "world"]
 
+SECRET = "hunter2-of-the-contract"
 # Those that the tests of other packages register come and go.
 SHIPPED = [item for item in registry.all() if not item.name.startswith("test.")]
 
@@ -76,6 +79,13 @@ class Trial:
     def undo(self, receipt: Receipt) -> Any:
         return self.impl.compensate(self.ctx, receipt)
 
+    def wait_until_landed(self) -> None:
+        """Until the world has had the effect: it may still be at it."""
+        deadline = time.monotonic() + 10
+        while not self.landed():
+            assert time.monotonic() < deadline, "the effect never came"
+            time.sleep(0.02)
+
     def landed(self) -> int:
         """How many effects of this call stand in the world, items counted as one."""
         stand = [each for each in self.scene.effects(self.ctx) if each.undone_at is None]
@@ -97,6 +107,12 @@ def trial(
     hands = HANDS.get(tool.name, Hands())
     with opened(world.folder):
         yield Trial(tool, scene, new_context(), hands.fit(scene, raw))
+
+
+def with_secrets(tool: RegisteredTool, raw: Data) -> Data:
+    """The example, with a value in each field that is secret."""
+    fields = tool.json_schema()["properties"]
+    return raw | {name: SECRET for name, field in fields.items() if has_secrets(field)}
 
 
 def example_of(tool: RegisteredTool) -> Data:

@@ -47,7 +47,7 @@ def asked(steps: Steps, trial: Trial) -> ToolCall:
 def sent(steps: Steps, call: ToolCall) -> ToolCall:
     call = steps.act(call)
     if call.is_held_back:
-        pass_time(call)
+        pass_time(call, hours=0.01)
         call = steps.act(call)
     return call
 
@@ -73,7 +73,7 @@ def test_a_server_that_acts_and_does_not_answer_is_doubted_and_never_asked_again
     trial.scene.world.fault(trial.hands.service, fault, seconds=SLOW)
     doubted = sent(steps, call)
     assert doubted.state == "in_doubt", (doubted.reason, doubted.detail)
-    trial.scene.world.settled(SLOW)
+    trial.wait_until_landed()
     if trial.tool.has_lookup:
         assert steps.look_up(doubted).state == "landed"
     assert sent(steps, anew(call)).state == ("landed" if trial.tool.has_lookup else "in_doubt")

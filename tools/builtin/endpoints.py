@@ -28,8 +28,9 @@ import httpx2
 import yaml
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.functional import lazy
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -70,7 +71,16 @@ def _address(text: str) -> str:
     return text
 
 
+def _by_language(words: dict[str, str]) -> dict[str, str]:
+    known = [name for name, _title in settings.LANGUAGES]
+    if "en" not in words or set(words) - set(known):
+        raise ValueError(f"by language: en, and what else there is of {', '.join(known)}")
+    return words
+
+
 Address = Annotated[str, AfterValidator(_address)]
+# What people read: one sentence, or one for each language.
+Words = Sentence | Annotated[dict[str, Sentence], AfterValidator(_by_language)]
 
 
 class _Strict(BaseModel):
@@ -89,14 +99,14 @@ class Endpoint(_Strict):
     """One entry of the file."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
-    title: Sentence
-    explains: Sentence
+    title: Words
+    explains: Words
     method: Method = "POST"
     url: Address
     headers: dict[str, str] = {}
     status_url: Address | None = None
     undo: Undo | None = None
-    undo_note: Sentence | None = None
+    undo_note: Words | None = None
     example: JsonValue = {}
     timeout: Annotated[float, Field(gt=0, le=120)] = 10.0
 
@@ -136,13 +146,16 @@ def register(endpoint: Endpoint) -> None:
     """Make a tool of it, called `http.<name>`."""
     example = {"body": endpoint.example}
     config = ConfigDict(json_schema_extra={"examples": [example]})
-    args = type("Call", (Call,), {"model_config": config, "__doc__": endpoint.explains})
+    args = type(
+        "Call", (Call,), {"model_config": config, "__doc__": _in_english(endpoint.explains)}
+    )
     verbs: dict[str, Any] = {
         "endpoint": endpoint,
-        "title": endpoint.title,
-        "explains": endpoint.explains,
-        "undo_note": endpoint.undo_note
-        or (_UNDO_BY_REQUEST if endpoint.undo else web.HttpRequest.undo_note),
+        "title": _for_reader(endpoint.title),
+        "explains": _for_reader(endpoint.explains),
+        "undo_note": _for_reader(endpoint.undo_note)
+        if endpoint.undo_note
+        else (_UNDO_BY_REQUEST if endpoint.undo else web.HttpRequest.undo_note),
     }
     if endpoint.status_url:
         verbs["lookup"] = EndpointTool.look
@@ -153,6 +166,17 @@ def register(endpoint: Endpoint) -> None:
     decorated(type("Http", (EndpointTool,), verbs))
 
 
+def _in_language(words: Words) -> str:
+    if isinstance(words, str):
+        return words
+    return words.get(get_language() or "en", words["en"])
+
+
+def _in_english(words: Words) -> str:
+    return words if isinstance(words, str) else words["en"]
+
+
+_for_reader = lazy(_in_language, str)
 _UNDO_BY_REQUEST = gettext_lazy(
     "Asks that address to take it back, unless somebody changed it since. "
     "What followed from it meanwhile stays."
@@ -163,10 +187,11 @@ class EndpointTool:
     """Sends to one endpoint. Look-up and undo are there if the operator has described them."""
 
     endpoint: Endpoint
+    title: str
 
     def describe(self, args: Call) -> str:
         body = shortened(web.as_text(args.body))
-        return _("%(title)s: %(body)s") % {"title": self.endpoint.title, "body": body}
+        return _("%(title)s: %(body)s") % {"title": self.title, "body": body}
 
     def commit(self, ctx: Context, args: Call, draft: Draft | None) -> Receipt:
         answer = http.send(
@@ -203,7 +228,7 @@ class EndpointTool:
             headers["If-Match"] = etag
         body: Data = {} if undo.body is None else {"json": undo.body}
         answer = http.request(ctx, undo.method, _for_call(ctx, undo.url), headers=headers, **body)
-        words = {"title": self.endpoint.title}
+        words = {"title": str(self.title)}
         if answer.status_code in (404, 410):
             return UndoReceipt({}, _("“%(title)s”: it was already gone.") % words)
         if answer.status_code in (409, 412):
@@ -228,7 +253,8 @@ class EndpointTool:
 
     def _receipt(self, answer: httpx2.Response, said: str = "") -> Receipt:
         data = {"endpoint": self.endpoint.name, "etag": answer.headers.get("etag", "")}
-        return Receipt(data, f"“{self.endpoint.title}” was done. {said}".strip())
+        title = _in_english(self.endpoint.title)
+        return Receipt(data, f"“{title}” was done. {said}".strip())
 
 
 def _for_call(ctx: Context, url: str) -> str:
