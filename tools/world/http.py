@@ -234,51 +234,69 @@ async def _hang_up(request: Request) -> None:
 def build_app(world_dir: Path, faults: Faults) -> Starlette:
     """The whole HTTP side, to be served by uvicorn with `OpenConnections` as its protocol."""
     door = Door(world_dir, faults)
-    chat = [
+    return Starlette(
+        routes=[
+            Mount("/chat", routes=_chat(door)),
+            Mount("/tickets", routes=_tickets(door)),
+            Mount(f"/git/repos/{REPOSITORY}", routes=_pulls(door)),
+            Mount("/hooks", routes=_hooks(door)),
+            Mount("/payments", routes=_payments(door)),
+            Mount("/_world", routes=_control(door)),
+            Mount("/v1", app=build_provider(world_dir)),
+        ]
+    )
+
+
+def _chat(door: Door) -> list[Route]:
+    return [
         Route("/chat.postMessage", door.chat_post, methods=["POST"]),
         Route("/chat.update", door.chat_update, methods=["POST"]),
         Route("/chat.delete", door.chat_delete, methods=["POST"]),
         Route("/conversations.mark", door.chat_mark, methods=["POST"]),
         Route("/conversations.history", door.chat_history),
     ]
-    tickets = [
+
+
+def _tickets(door: Door) -> list[Route]:
+    return [
         Route("/tickets", door.ticket_open, methods=["POST"]),
         Route("/tickets", door.ticket_find),
         Route("/tickets/{number}", door.ticket_change, methods=["PATCH"]),
     ]
-    pulls = [
+
+
+def _pulls(door: Door) -> list[Route]:
+    return [
         Route("/pulls", door.pull_open, methods=["POST"]),
         Route("/pulls", door.pull_list),
         Route("/pulls/{number:int}", door.pull_change, methods=["PATCH"]),
         Route("/pulls/{number:int}", door.pull_get),
         Route("/pulls/{number:int}/merge", door.pull_merge, methods=["PUT"]),
     ]
-    hooks = [
+
+
+def _hooks(door: Door) -> list[Route]:
+    return [
         Route("/deliveries", door.hook_deliver, methods=["POST"]),
         Route("/deliveries", door.hook_list),
         Route("/deliveries/{key}", door.hook_replace, methods=["PUT"]),
         Route("/deliveries/{key}", door.hook_remove, methods=["DELETE"]),
         Route("/deliveries/{key}", door.hook_get),
     ]
-    payments = [
+
+
+def _payments(door: Door) -> list[Route]:
+    return [
         Route("/authorizations", door.payment_authorize, methods=["POST"]),
         Route("/authorizations", door.payment_find),
         Route("/authorizations/{number}/capture", door.payment_capture, methods=["POST"]),
         Route("/authorizations/{number}/void", door.payment_void, methods=["POST"]),
         Route("/captures/{number}/refund", door.payment_refund, methods=["POST"]),
     ]
-    control = [
+
+
+def _control(door: Door) -> list[Route]:
+    return [
         Route("/faults", door.fault_add, methods=["POST"]),
         Route("/faults", door.fault_clear, methods=["DELETE"]),
     ]
-    return Starlette(
-        routes=[
-            Mount("/chat", routes=chat),
-            Mount("/tickets", routes=tickets),
-            Mount(f"/git/repos/{REPOSITORY}", routes=pulls),
-            Mount("/hooks", routes=hooks),
-            Mount("/payments", routes=payments),
-            Mount("/_world", routes=control),
-            Mount("/v1", app=build_provider(world_dir)),
-        ]
-    )
