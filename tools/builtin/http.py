@@ -24,7 +24,7 @@ _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
     """Send one request that has an effect; the answer is 2xx, or a status listed in `expect`.
 
-    With `ask=guarded`, to where a model wants it.
+    With `ask=guarded`, to a URL that a model wrote.
 
     Raises NoEffect where it is known that nothing happened: never sent, refused (3xx, 4xx), or
     put off (429; 503 that says when to come again). Anything else (5xx, no answer in time, a
@@ -41,16 +41,8 @@ def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response
             is_passing=not isinstance(error, httpx2.UnsupportedProtocol),
             error=str(error),
         ) from error
+    _refuse_put_off(response, url)
     status = response.status_code
-    retry_after = _retry_after(response)
-    if status == 429 or (status == 503 and retry_after is not None):
-        raise NoEffect(
-            "busy",
-            _("%(host)s has too much to do (%(status)s).") % {"host": _host(url), "status": status},
-            is_passing=True,
-            retry_after=retry_after,
-            status=status,
-        )
     # 408: the other side gave up waiting for our request, which may have been half read.
     if 300 <= status < 500 and status != 408 and status not in expect:
         raise NoEffect(
@@ -62,6 +54,18 @@ def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response
     if status >= 500 or status == 408:
         response.raise_for_status()
     return response
+
+
+def _refuse_put_off(response: httpx2.Response, url: str) -> None:
+    status, retry_after = response.status_code, _retry_after(response)
+    if status == 429 or (status == 503 and retry_after is not None):
+        raise NoEffect(
+            "busy",
+            _("%(host)s has too much to do (%(status)s).") % {"host": _host(url), "status": status},
+            is_passing=True,
+            retry_after=retry_after,
+            status=status,
+        )
 
 
 def request(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
