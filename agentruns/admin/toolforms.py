@@ -16,10 +16,10 @@ from tools.policy import may_set_tier
 def reason_field() -> forms.CharField:
     """Why: asked for at each change, and kept with it."""
     return forms.CharField(
-        label=_("reason"),
+        label=_("Reason"),
         max_length=REASON_LIMIT,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
-        help_text=_("Why you change it. It is kept, and shown below with your name."),
+        help_text=_("Why you change it. It is kept, and shown with your name."),
     )
 
 
@@ -43,6 +43,7 @@ class ToolForm(forms.ModelForm):
             "auto_undo",
             "note",
         ]
+        widgets = {"note": UnfoldAdminTextareaWidget(attrs={"rows": 2})}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -75,7 +76,7 @@ class TierForm(forms.Form):
     """One tier for several tools: for all of them, or for none."""
 
     tier = forms.ChoiceField(
-        label=_("tier"),
+        label=_("Tier"),
         choices=[(tier.value, label) for tier, label in TIER_LABELS.items()],
         widget=UnfoldAdminSelectWidget,
     )

@@ -5,7 +5,7 @@ The ledger may have millions of calls: everything here is of the newest so many,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
@@ -140,7 +140,7 @@ def _calls(ended: QuerySet[ToolCall], open_calls: QuerySet[ToolCall]) -> list[li
         [
             call.in_words,
             call_pill(call).label,
-            _moment(call.proposed_at),
+            moment(call.proposed_at),
             format_html(
                 '<a href="{}" class="text-primary-600 dark:text-primary-500">…{}</a>',
                 reverse("run", args=[call.run_id]),
@@ -153,7 +153,7 @@ def _calls(ended: QuerySet[ToolCall], open_calls: QuerySet[ToolCall]) -> list[li
 
 def _history(entries: list[Entry]) -> list[list[Any]]:
     return [
-        [_moment(entry.at), name_of(entry.by), _what(entry), entry.reason or "–"]
+        [moment(entry.at), name_of(entry.by), _what(entry), entry.reason or "–"]
         for entry in entries
     ]
 
@@ -162,8 +162,10 @@ def _what(entry: Entry) -> Any:
     if not entry.changes:
         return _("as it was at the beginning")
     lines = ((change.label, change.before, change.after) for change in entry.changes)
-    return format_html_join("", "<div>{}: {} → <strong>{}</strong></div>", lines)
+    each = format_html_join("", "<div>{}: {} → <strong>{}</strong></div>", lines)
+    return format_html("<div>{}</div>", each)
 
 
-def _moment(at: Any) -> str:
+def moment(at: datetime) -> str:
+    """A time to the minute, with its day."""
     return date_format(localtime(at), "j M Y, H:i")

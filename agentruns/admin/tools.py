@@ -8,13 +8,15 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from agentruns.admin.toolforms import TierForm, ToolForm, declared_words
-from agentruns.admin.toolpage import page_of
+from agentruns.admin.toolpage import moment, page_of
+from agentruns.page.words import name_of
 from agentruns.protocol.recheck import recheck_tool
 from tools import policy, registry
 from tools.changes import recorded, set_tier
@@ -35,15 +37,15 @@ class ToolAdmin(ModelAdmin):
 
     form = ToolForm
     actions = ["set_the_tier"]
-    list_display = ["name", "title", "tier_badge", "declared", "enabled", "consent", "updated_at"]
+    list_display = ["name", "title", "tier_badge", "declared", "enabled", "consent", "changed"]
     list_filter = ["tier", "enabled", "source"]
     list_select_related = ["approver_group"]
     search_fields = ["name"]
     change_form_outer_before_template = "admin/tools/tool/counts.html"
     change_form_outer_after_template = "admin/tools/tool/calls_and_history.html"
-    readonly_fields = ["name", "updated_at", "updated_by"]
+    readonly_fields = ["name", "last_changed"]
     fieldsets = [
-        (None, {"fields": ["name", "tier", "enabled", "reason", "seen"]}),
+        (None, {"fields": ["name", "last_changed", "tier", "enabled", "note"]}),
         (
             gettext_lazy("Consent"),
             {"fields": ["approvals_needed", "approver_group"]},
@@ -52,7 +54,7 @@ class ToolAdmin(ModelAdmin):
             gettext_lazy("How it may act"),
             {"fields": ["dispatch", "time_limit", "rate_limit", "auto_undo"]},
         ),
-        (gettext_lazy("Notes"), {"fields": ["note", "updated_at", "updated_by"]}),
+        (gettext_lazy("Why"), {"fields": ["reason", "seen"]}),
     ]
 
     @display(description=gettext_lazy("what it does"))
@@ -79,6 +81,15 @@ class ToolAdmin(ModelAdmin):
             return _("nobody")
         said = ngettext("%(n)d person", "%(n)d people", people) % {"n": people}
         return f"{said}: {row.approver_group.name}" if row.approver_group else said
+
+    @display(description=gettext_lazy("changed"), ordering="updated_at")
+    def changed(self, row: Tool) -> str:
+        return format_html('<span class="whitespace-nowrap">{}</span>', moment(row.updated_at))
+
+    @display(description=gettext_lazy("last changed"))
+    def last_changed(self, row: Tool) -> str:
+        words = {"time": moment(row.updated_at), "name": name_of(row.updated_by)}
+        return _("%(time)s by %(name)s") % words if row.updated_by else words["time"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

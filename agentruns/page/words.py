@@ -195,7 +195,7 @@ def call_pill(call: ToolCall, *, is_held: bool = False) -> Pill:
     if call.state in READY and is_held:
         label = _("on hold")
     elif call.state in READY and call.reason == "rate_limited":
-        label = _("waits for its turn")
+        label = _("waits its turn")
     elif call.is_held_back:
         label = _("not sent yet")
     elif call.state in READY and call.next_attempt_at:

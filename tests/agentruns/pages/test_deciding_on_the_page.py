@@ -198,5 +198,5 @@ def test_what_waits_for_its_turn_says_until_when(
     due = steps.act(calls[1]).next_attempt_at
 
     said = page(browser(owner), f"/runs/{run.pk}/")
-    assert "Waits for its turn" in said
+    assert "Waits its turn" in said
     assert f"as many went out in the last hour as may; its turn comes at {due:%H:%M:%S}" in said
