@@ -30,14 +30,22 @@ class Choice:
     agent: Agent
     permissions: list[Permission]
     limits: str = ""
+    after_stop: str = ""
 
 
 def choices() -> list[Choice]:
     """Every agent that is listed, with its tools."""
     return [
-        Choice(agent, _permissions(agent), _limits(agent))
+        Choice(agent, _permissions(agent), _limits(agent), _after_stop(agent))
         for agent in Agent.objects.filter(is_listed=True)
     ]
+
+
+def _after_stop(agent: Agent) -> str:
+    """What happens by itself after a Stop; "" where everything waits for a person."""
+    if agent.auto_undo == Agent.AutoUndo.OFFER:
+        return ""
+    return _("If you stop it, what can be undone is undone by itself.")
 
 
 def _limits(agent: Agent) -> str:

@@ -23,6 +23,13 @@ def acted(steps: Steps) -> tuple[Run, list[ToolCall]]:
     return now(run), [steps.act(call) for call in calls]
 
 
+def test_the_choice_of_agents_says_it_too(browser: Browser, owner: User, steps: Steps) -> None:
+    words = "If you stop it, what can be undone is undone by itself."
+    assert words not in page(browser(owner), "/runs/new/")
+    type(steps.agent).objects.filter(pk=steps.agent.pk).update(auto_undo="reversible")
+    assert words in page(browser(owner), "/runs/new/")
+
+
 def test_the_place_of_stop_says_it_beforehand(
     acted: tuple[Run, list[ToolCall]], browser: Browser, owner: User
 ) -> None:
