@@ -156,7 +156,7 @@ class _InFolder:
                     )
                 folder.keep(self.name, ctx.request_id, changes)
                 ctx.sending()
-                entry = _entry(ctx, self.name, changes)
+                entry = _entry(ctx, self.name, changes, folder.missing(changes))
                 folder.log.append("begun", **entry)
             _make(folder, self.name, ctx.request_id, changes)
             folder.log.append("done", **entry)
@@ -175,6 +175,7 @@ class _InFolder:
     def compensate(self, ctx: Context, receipt: Receipt) -> UndoResult:
         """Make it as it was, if it is still as we left it."""
         changes: Changes = receipt.data.get("changes") or {}
+        made: list[str] = receipt.data.get("folders") or []
         if not changes:
             return CannotUndo(_("The receipt does not say which file it was."))
         with _locked(ctx) as folder:
@@ -185,7 +186,8 @@ class _InFolder:
                     if not folder.can_revert(changes):
                         return CannotUndo(_("The version from before is not there any more."))
                     folder.revert(changes)
-                folder.log.append("undone", **_entry(ctx, self.name, changes))
+                folder.remove_empty(made)
+                folder.log.append("undone", **_entry(ctx, self.name, changes, made))
         return UndoReceipt({"changes": changes}, _note(changes))
 
     def _stage(self, folder: Folder, request_id: str, args: Any) -> Changes:
@@ -301,14 +303,15 @@ def _landed(folder: Folder, ctx: Context) -> Data | None:
     begun = logged["begun"]
     changes = begun["changes"]
     if folder.is_as(changes, AFTER):
-        return folder.log.append("done", **_entry(ctx, begun["tool"], changes))
+        return folder.log.append("done", **_entry(ctx, begun["tool"], changes, begun["folders"]))
     if folder.is_as(changes, BEFORE):
         return None
     raise NeitherWay(f"begun, and changed by somebody since: {', '.join(changes)}")
 
 
-def _entry(ctx: Context, kind: str, changes: Changes) -> Data:
-    return {"request_id": ctx.request_id, "tool": kind, "changes": changes}
+def _entry(ctx: Context, kind: str, changes: Changes, folders: list[str]) -> Data:
+    """`folders` are those that are made for the change, and go with its undo."""
+    return {"request_id": ctx.request_id, "tool": kind, "changes": changes, "folders": folders}
 
 
 def _there(folder: Folder, path: str) -> bytes:
@@ -360,4 +363,4 @@ def _receipt(entry: Data) -> Receipt:
     said = f"The file “{path}” was {verb}."
     if others:
         said = f"The file “{path}” was moved to “{others[0]}”."
-    return Receipt({"changes": changes}, said)
+    return Receipt({"changes": changes, "folders": entry["folders"]}, said)

@@ -17,7 +17,7 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -79,6 +79,15 @@ class Folder:
             return all(self.digest(path) == sides[side] for path, sides in changes.items())
         except NoEffect:  # something that is no file, or too large: none of ours
             return False
+
+    def missing(self, changes: Changes) -> list[str]:
+        """The folders that the change would make, the outer ones first."""
+        found = []
+        for path, sides in changes.items():
+            outer = [str(each) for each in reversed(PurePosixPath(path).parents)][1:]
+            if sides[AFTER] != ABSENT:
+                found += [each for each in outer if not (self._root / each).is_dir()]
+        return found
 
     # --- What is made ready -----------------------------------------------------------------
 
@@ -147,6 +156,12 @@ class Folder:
         shutil.copyfile(self._version(before), copy)
         _sync(copy)
         self._place(copy, path, replace=after != ABSENT)
+
+    def remove_empty(self, folders: list[str]) -> None:
+        """Remove these, as far as there is nothing in them."""
+        for path in reversed(folders):
+            with suppress(OSError, NoEffect), self._parent(path) as (folder, name):
+                os.rmdir(name, dir_fd=folder)
 
     def _remove(self, path: str) -> None:
         with self._parent(path) as (folder, name):

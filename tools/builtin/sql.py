@@ -35,6 +35,8 @@ from tools.registry import tool
 def _schema(schema: dict[str, Any]) -> None:
     """Tell the model which statements there are, and what each of them takes."""
     known = statements.load()
+    if not known:
+        return
     lines = [
         f"{each.name}: {each.titles['en']}. It takes {each.schema()}" for each in known.values()
     ]

@@ -203,6 +203,22 @@ def test_a_file_that_somebody_changed_after_it_was_staged_is_left_alone(
     assert lookup(name, ctx) == NotLanded()
 
 
+@pytest.mark.parametrize(("name", "raw"), [CALLS["new"][:2], CALLS["move"][:2]])
+def test_undo_takes_the_folders_that_were_made_for_it_unless_somebody_uses_them(
+    name: str, raw: dict[str, Any], folder: Path, new_context: NewContext
+) -> None:
+    before = {path for path in folder.rglob("*") if path.is_dir() and OWN not in path.parts}
+    ctx, made = new_context(), (folder / str(raw.get("to", raw["path"]))).parent
+    undo(name, ctx, act(name, ctx, raw))
+    now = {path for path in folder.rglob("*") if path.is_dir() and OWN not in path.parts}
+    assert now == before
+    ctx = new_context()
+    receipt = act(name, ctx, raw)
+    (made / "mine.txt").write_text("Mine!\n")
+    assert isinstance(undo(name, ctx, receipt), UndoReceipt)
+    assert (made / "mine.txt").exists()
+
+
 def test_undo_without_a_usable_receipt_or_version_says_so(
     folder: Path, new_context: NewContext
 ) -> None:
