@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from tools import registry
@@ -62,8 +63,23 @@ class ToolForm(forms.ModelForm):
         return tier
 
     def clean(self) -> dict[str, Any]:
-        """A page that somebody else has overtaken changes nothing."""
+        """A page that somebody else has overtaken changes nothing; nor is more asked of a group
+        than it can give.
+        """
         cleaned: dict[str, Any] = super().clean() or {}
+        group, needed = cleaned.get("approver_group"), cleaned.get("approvals_needed") or 1
+        members = group.user_set.filter(is_active=True).count() if group else needed
+        if members < needed:
+            raise forms.ValidationError(
+                {
+                    "approver_group": ngettext(
+                        "The group “%(group)s” has %(n)d member: nothing would ever be approved.",
+                        "The group “%(group)s” has %(n)d members: nothing would ever be approved.",
+                        members,
+                    )
+                    % {"group": group, "n": members}
+                }
+            )
         seen, stands = cleaned.get("seen"), self.initial["seen"]
         if seen and seen != stands:
             raise forms.ValidationError(

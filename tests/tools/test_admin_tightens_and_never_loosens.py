@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
 
@@ -72,6 +72,17 @@ def test_the_form_offers_what_may_be_chosen(browser: Client) -> None:
 def test_what_cannot_hold_is_not_taken(browser: Client, bad: dict[str, str]) -> None:
     assert browser.post(url("tickets.create"), form(enabled="") | bad).status_code == 200
     assert Tool.objects.get(name="tickets.create").enabled
+
+
+def test_a_group_is_not_asked_for_more_people_than_it_has(browser: Client, admin: User) -> None:
+    group = Group.objects.create(name="Finance")
+    group.user_set.add(admin, User.objects.create_user("gone", is_active=False))
+    sent = form(approver_group=str(group.pk), approvals_needed="2")
+
+    answer = browser.post(url("tickets.create"), sent)
+
+    assert "“Finance” has 1 member: nothing would ever be approved." in answer.content.decode()
+    assert Tool.objects.get(name="tickets.create").approver_group is None
 
 
 def test_a_page_that_somebody_overtook_changes_nothing(browser: Client) -> None:

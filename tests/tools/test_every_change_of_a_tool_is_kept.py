@@ -31,6 +31,7 @@ def post(client: Client, user: User, **changes: str) -> None:
 
 def test_a_change_is_kept_with_who_and_why_and_what(client: Client, admin: User) -> None:
     group = Group.objects.create(name="Finance")
+    group.user_set.add(admin, User.objects.create_user("bo"))
     post(client, admin, approvals_needed="2", approver_group=str(group.pk), rate_limit="10")
 
     last, first = history_of(NAME)

@@ -145,6 +145,17 @@ def test_an_admin_can_have_any_tool_ask(steps: Steps) -> None:
     assert call.state == "awaiting_approval"
 
 
+def test_an_admin_can_have_a_read_ask_too(steps: Steps, outside: Outside) -> None:
+    """It would be refused if it went out at once."""
+    Tool.objects.filter(name="test.note").update(approvals_needed=1)
+
+    _run, (call,) = steps.running("test.note")
+    assert call.state == "awaiting_approval"
+    steps.approve(call)
+
+    assert steps.act(call).state == "landed"
+
+
 def test_a_call_that_needed_consent_when_it_was_proposed_needs_it_still(steps: Steps) -> None:
     """The stricter of the tier then and the tier now decides, also after an admin eased it."""
     Tool.objects.filter(name="test.book").update(tier="irreversible")
