@@ -13,11 +13,21 @@ LONGEST_LINE = 220
 _NAMES = {
     "mail_search": "Mail search",
     "email_send": "Mail",
+    "email_send_later": "Mails",
     "calendar_create_event": "Meeting",
+    "calendar_move_event": "Meeting",
+    "calendar_cancel_event": "Meeting",
     "git_open_draft": "Draft",
     "chat_post_message": "Message to",
     "chat_announce": "Announcement",
     "tickets_create": "Ticket",
+    "payments_authorize_capture": "Payment",
+    "sql_execute": "Database",
+    "files_write": "File",
+    "files_move": "File",
+    "files_delete": "File",
+    "http_get": "Web page",
+    "http_request": "Web request",
 }
 
 
@@ -138,7 +148,7 @@ def _text(content: Any) -> str:
 def _subject(result: ToolResult) -> str:
     """Which call this was, so that two of one tool can be told apart."""
     name = _NAMES.get(same_name(result.tool), result.tool)
-    for key in ("subject", "title", "query", "channel"):
+    for key in ("subject", "title", "query", "channel", "path", "reference", "statement", "url"):
         if isinstance(value := result.args.get(key), str):
             return f"{name} “{value}”"
     return name
