@@ -58,7 +58,7 @@ def test_what_people_see_of_it_is_stars(steps: Steps, outside: Outside) -> None:
 
 
 def test_an_approval_is_bound_to_it_and_does_not_show_it(steps: Steps, outside: Outside) -> None:
-    Tool.objects.filter(name="test.sign").update(approval=Tool.Approval.ALWAYS)
+    Tool.objects.filter(name="test.sign").update(approvals_needed=1)
     _run, call = signed(steps)
     approval = decide(call.pk, by=steps.owner, verdict="approved", digest=call.args_digest)
     assert SECRET not in json.dumps(approval.args)
