@@ -47,7 +47,7 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
             said = _("line %(line)s uses an alias, which is not supported.")
             raise ImportProblem(said % {"line": mark.line + 1})
         return super().compose_node(parent, index)

@@ -25,13 +25,19 @@ class RestTool(Imported):
         url = source.base_url + _path(details, given)
         ours = {name.lower() for name in secrets}
         theirs = {k: v for k, v in _headers(details, given).items() if k.lower() not in ours}
-        headers = {"Accept": "application/json", **theirs, **secrets}
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity", **theirs, **secrets}
         if details["method"] not in ("GET", "HEAD", "OPTIONS"):
             headers["Idempotency-Key"] = ctx.request_id
         body = {"json": given["body"]} if "body" in given else {}
         try:
             response = http.send(
-                ctx, details["method"], url, params=_query(details, given), headers=headers, **body
+                ctx,
+                details["method"],
+                url,
+                ask=http.bounded,
+                params=_query(details, given),
+                headers=headers,
+                **body,
             )
         except NoEffect as error:
             said = " ".join(filter(None, [str(error), str(error.data.get("answer", ""))[:300]]))
