@@ -19,6 +19,7 @@ from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import (
+    CONNECTION_CLOSED,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     CallToolRequest,
@@ -62,13 +63,14 @@ class Conversation:
     """One session. `key`: the id of the one call in it, for the server to tell it by.
 
     `has_sent`: from then on, nobody knows what an error means. `is_given_up`: nothing is sent any
-    more.
+    more. `is_answered`: there was an answer to the call, whatever it says.
     """
 
     server: Server
     key: str
     has_sent: bool = False
     is_given_up: bool = False
+    is_answered: bool = False
     session: ClientSession | None = None
 
     async def list_tools(self) -> tuple[list[Data], str]:
@@ -97,9 +99,12 @@ class Conversation:
             self.has_sent = True
             self.session = session
             try:
-                return await self._result(session, name, arguments)
+                result = await self._result(session, name, arguments)
             except MCPError as error:
+                self.is_answered = error.code != CONNECTION_CLOSED
                 raise _meaning(error) from error
+            self.is_answered = True
+            return result
 
     async def give_up(self, reason: str) -> bool | None:
         """Ask the server to stop the call. None if it was never sent; else whether it is known
@@ -109,7 +114,7 @@ class Conversation:
         session = self.session
         if session is None:
             return None
-        with anyio.move_on_after(PATIENCE):
+        with contextlib.suppress(MCPError), anyio.move_on_after(PATIENCE):
             params = CancelledNotificationParams(request_id=self.key, reason=reason)
             await session.send_notification(CancelledNotification(params=params))
             if session.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -117,7 +122,7 @@ class Conversation:
             # An answer to what was said afterwards tells that the other was heard.
             await session.send_ping()
             return True
-        return False
+        return self.is_answered
 
     async def _result(self, session: ClientSession, name: str, arguments: Data) -> Data:
         # Not session.call_tool: that holds a result against a schema, and knows of none that does
@@ -140,6 +145,8 @@ class Conversation:
 def _meaning(error: MCPError) -> ToolError:
     """What an error in place of a result says about the call."""
     words = {"words": shown(error.message, 500)}
+    if error.code == CONNECTION_CLOSED:
+        return Unclear(_("No answer: %(words)s") % words)
     if error.code in NOT_EXECUTED:
         return NoEffect("refused", _("The server refused it: “%(words)s”") % words)
     said_so = error.code == CANCELLED or "cancel" in error.message.lower()

@@ -179,9 +179,10 @@ class _Call:
                 raise self._meaning(TimeoutError()) from None
             raise
         except (Exception, CancelledError) as error:
-            if isinstance(error, NoEffect) and error.code == "tool_changed":
+            meaning = self._meaning(error)
+            if isinstance(meaning, NoEffect) and meaning.code == "tool_changed":
                 catalogue.take_changed(self.row.name, self._offer_found())
-            raise self._meaning(error) from error
+            raise meaning from error
 
     def _offer_found(self) -> Offer | None:
         """The tool as it is now; None if it is gone, or is not to be had like this."""

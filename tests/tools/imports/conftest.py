@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from tests.tools.conftest import NewContext
+from tests.tools.imports.calls import Caller
 from tests.tools.imports.serving import McpServer, on_http, on_streams
 from tools.changes import change_tools
 from tools.contract import Tier
@@ -61,3 +63,9 @@ def allow(admin: User) -> Allow:
         change_tools(names, by=admin, reason="looked at", tier=tier.value, enabled=True)
 
     return tag
+
+
+@pytest.fixture
+def caller(new_context: NewContext) -> Caller:
+    """Makes calls of imported tools."""
+    return Caller(new_context())
