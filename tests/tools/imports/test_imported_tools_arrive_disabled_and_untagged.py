@@ -27,8 +27,8 @@ def test_it_arrives_disabled_as_what_cannot_be_undone(program: McpServer) -> Non
     assert not policy.effective("acme.book").eager
 
 
-def test_its_hints_are_shown_and_loosen_nothing(program: McpServer) -> None:
-    look(program)
+def test_its_hints_are_shown_and_loosen_nothing(plain: McpServer) -> None:
+    look(plain)
 
     row = ImportedTool.objects.get(name="acme.book")
     assert hints.in_words(row.hints) == ["only reads", "destroys nothing"]
@@ -40,15 +40,15 @@ def test_the_same_over_http(http_server: McpServer) -> None:
     assert not Tool.objects.get(name="acme.book").enabled
 
 
-def test_the_database_itself_lets_nothing_untagged_be_enabled(program: McpServer) -> None:
-    look(program)
+def test_the_database_itself_lets_nothing_untagged_be_enabled(plain: McpServer) -> None:
+    look(plain)
 
     with pytest.raises(IntegrityError), transaction.atomic():
         Tool.objects.filter(name="acme.book").update(enabled=True)
 
 
-def test_once_tagged_an_admins_word_holds(program: McpServer, allow: Allow) -> None:
-    look(program)
+def test_once_tagged_an_admins_word_holds(plain: McpServer, allow: Allow) -> None:
+    look(plain)
 
     allow("acme.book", tier=Tier.READ_ONLY)
 
@@ -56,22 +56,20 @@ def test_once_tagged_an_admins_word_holds(program: McpServer, allow: Allow) -> N
     assert (now.enabled, now.tier, now.eager) == (True, Tier.READ_ONLY, True)
 
 
-def test_looking_again_keeps_the_tags_of_what_is_as_it_was(
-    program: McpServer, allow: Allow
-) -> None:
-    look(program)
+def test_looking_again_keeps_the_tags_of_what_is_as_it_was(plain: McpServer, allow: Allow) -> None:
+    look(plain)
     allow("acme.book")
-    program.offers(BOOK, LOGIN)
+    plain.offers(BOOK, LOGIN)
 
-    done = look(program)
+    done = look(plain)
 
     assert (done.named("unchanged"), done.named("new")) == (["acme.book"], ["acme.login"])
     assert policy.effective("acme.book").enabled
     assert not policy.effective("acme.login").enabled
 
 
-def test_the_registry_has_it_with_the_servers_schema(program: McpServer) -> None:
-    look(program)
+def test_the_registry_has_it_with_the_servers_schema(plain: McpServer) -> None:
+    look(plain)
 
     item = registry.get("acme.book")
 
