@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
@@ -47,6 +48,8 @@ class ToolForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.initial["seen"] = self.instance.updated_at.isoformat()
+        if not self.instance.is_tagged:  # somebody has to say it, not just leave it
+            self.initial["tier"] = ""
         tier: Any = self.fields["tier"]
         tier.widget.choices = [
             (value, label)
@@ -101,5 +104,7 @@ class TierForm(forms.Form):
 
 def declared_words(row: Tool) -> str:
     """What the code says of the tool's tier."""
+    if row.is_imported:
+        return gettext("imported: nothing")
     item = registry.get(row.name)
     return str(TIER_LABELS[item.tier] if item else _("no such tool any more"))

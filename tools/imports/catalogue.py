@@ -158,4 +158,5 @@ def _close(name: str, by: Any, *, revision: str | None) -> None:
         is_tagged=False,
         imported_revision=F("imported_revision") if revision is None else revision,
         updated_by=by,
+        updated_at=timezone.now(),  # who has its page open, has to look again
     )

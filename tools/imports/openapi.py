@@ -34,6 +34,7 @@ MOST_STEPS = 20_000  # parts of schemas, for one operation
 _JSON = re.compile(r"application/(json|[\w.+-]+\+json)\s*(;.*)?\Z", re.IGNORECASE)
 
 
+_KEPT = ("name", "in", "style", "explode")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
 
 
@@ -147,11 +148,8 @@ class _Operation:
             properties[argument] = self._schema_of(parameter)
             if parameter.get("required") is True or parameter["in"] == "path":
                 required.append(argument)
-            kept = {
-                key: parameter[key]
-                for key in ("name", "in", "style", "explode")
-                if key in parameter
-            }
+            kept: Data = {}
+            kept |= {key: parameter[key] for key in _KEPT if key in parameter}
             details["parameters"].append({"argument": argument, **kept})
         if body := self._body():
             properties["body"] = self._own(body["schema"], f"{self.where}.requestBody")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx2
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
 from tools.contract import Data
@@ -38,8 +39,10 @@ def check(source: ToolSource, *, by_web: bool) -> None:
     have: a program to start, a file to read, a variable that is not meant for it. Raises
     ImportProblem.
     """
-    if not SLUG.regex.match(source.slug):
-        raise ImportProblem(str(SLUG.message))
+    try:
+        SLUG(source.slug)
+    except ValidationError as error:
+        raise ImportProblem(" ".join(error.messages)) from error
     is_url = source.address.startswith(("http://", "https://"))
     if source.kind == ToolSource.Kind.MCP_HTTP and not is_url:
         raise ImportProblem(_("The address of a server begins with http:// or https://."))
