@@ -20,6 +20,7 @@ from agentruns.protocol.gate import Claim, args_to_send, keep_draft, pass_gate, 
 from agentruns.protocol.items import CallItems
 from agentruns.protocol.ledger import EXECUTOR, SEND_WINDOW, lock_call, record
 from agentruns.protocol.outcome import (
+    UNCLEAR,
     record_doubt,
     record_failed,
     record_landed,
@@ -38,7 +39,7 @@ from tools.contract import (
     StopSignal,
     Unknown,
 )
-from tools.errors import NoEffect, ToolError
+from tools.errors import NoEffect, ToolError, Unclear
 from tools.policy import effective
 from tools.registry import RegisteredTool
 
@@ -201,7 +202,8 @@ def _commit(
         record_paused(claim)
     except Exception as error:  # noqa: BLE001  (anything else: nobody knows whether it happened)
         pausepoints.reach(call.run_id, f"call:{call.number}:sent")
-        record_doubt(claim, _sentence(error))
+        code = UNCLEAR if isinstance(error, Unclear) else "no_answer"
+        record_doubt(claim, _sentence(error), code=code)
     else:
         measured = watch.measured()
         pausepoints.reach(call.run_id, f"call:{call.number}:sent")
