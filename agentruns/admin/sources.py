@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.formats import date_format
-from django.utils.html import format_html
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -41,12 +40,12 @@ class SourceForm(forms.Form):
     """Where the tools are, and which variables hold what the server wants to be told."""
 
     kind = forms.ChoiceField(
-        label=gettext_lazy("kind"),
+        label=gettext_lazy("Kind"),
         choices=ToolSource.Kind.choices,
         widget=UnfoldAdminSelectWidget,
     )
     address = forms.CharField(
-        label=gettext_lazy("address"),
+        label=gettext_lazy("Address"),
         max_length=1000,
         widget=UnfoldAdminTextInputWidget,
         help_text=gettext_lazy(
@@ -55,14 +54,14 @@ class SourceForm(forms.Form):
         ),
     )
     slug = forms.CharField(
-        label=gettext_lazy("name"),
+        label=gettext_lazy("Name"),
         max_length=20,
         validators=[SLUG],
         widget=UnfoldAdminTextInputWidget,
         help_text=gettext_lazy("The names of its tools begin with it, as in “acme.search”."),
     )
     base_url = forms.CharField(
-        label=gettext_lazy("base address"),
+        label=gettext_lazy("Base address"),
         max_length=1000,
         required=False,
         widget=UnfoldAdminTextInputWidget,
@@ -71,7 +70,7 @@ class SourceForm(forms.Form):
         ),
     )
     secrets = forms.CharField(
-        label=gettext_lazy("secrets"),
+        label=gettext_lazy("Secrets"),
         required=False,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
         help_text=gettext_lazy(
@@ -168,7 +167,7 @@ class ToolSourceAdmin(ModelAdmin):
         row = self.get_object(request, object_id)
         if row is None or not self.has_view_permission(request, row):
             return super().change_view(request, object_id, form_url, extra_context)
-        context = {"title": row.slug, "source": row, "facts": _facts(row), "table": _table_of(row)}
+        context = {"title": row.slug, "source": row, "facts": _facts(row), "tools": _tools_of(row)}
         context["may_look"] = self.has_add_permission(request)
         return self._page(request, "source", context)
 
@@ -232,24 +231,18 @@ def _facts(row: ToolSource) -> list[tuple[str, Any]]:
     return facts
 
 
-def _table_of(row: ToolSource) -> dict[str, Any]:
+def _tools_of(row: ToolSource) -> list[dict[str, Any]]:
     tools = list(ImportedTool.objects.filter(source=row))
     policies = Tool.objects.in_bulk([each.name for each in tools])
-    return {
-        "headers": [_("tool"), _("state"), _("says of itself (unverified)")],
-        "rows": [
-            [
-                format_html(
-                    '<a href="{}" class="text-primary-600 dark:text-primary-500">{}</a>',
-                    reverse("admin:tools_tool_change", args=[each.name]),
-                    each.name,
-                ),
-                _state(each, policies.get(each.name)),
-                ", ".join(hints.in_words(each.hints)) or "–",
-            ]
-            for each in tools
-        ],
-    }
+    return [
+        {
+            "name": each.name,
+            "link": reverse("admin:tools_tool_change", args=[each.name]),
+            "state": _state(each, policies.get(each.name)),
+            "says": hints.in_words(each.hints),
+        }
+        for each in tools
+    ]
 
 
 def _state(each: ImportedTool, policy: Tool | None) -> str:

@@ -48,13 +48,15 @@ class ToolForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.initial["seen"] = self.instance.updated_at.isoformat()
+        tier: Any = self.fields["tier"]
+        unsaid: list[Any] = []
         if not self.instance.is_tagged:  # somebody has to say it, not just leave it
             self.initial["tier"] = ""
-        tier: Any = self.fields["tier"]
-        tier.widget.choices = [
+            unsaid = [("", _("not tagged yet"))]
+        tier.widget.choices = unsaid + [
             (value, label)
             for value, label in tier.choices
-            if not value or not may_set_tier(self.user, self.instance, Tier(value))
+            if value and not may_set_tier(self.user, self.instance, Tier(value))
         ]
 
     def clean_tier(self) -> str:

@@ -69,7 +69,9 @@ def listing(source: ToolSource, *, timeout: float = 20.0) -> Listing:
                 raise ImportProblem.at(tool["name"], _("there is a tool of that name already."))
             offers[tool["name"]] = offer_of(tool)
         except (ImportProblem, RecursionError) as error:
-            refused.append(Refusal(shown(tool["name"], 200), str(error) or "…"))
+            name_of_it = shown(tool["name"], 200)
+            why = str(error).removeprefix(f"{shown(tool['name'], 80)}: ")
+            refused.append(Refusal(name_of_it, why or "…"))
     return Listing(list(offers.values()), refused, shown(name, 200))
 
 

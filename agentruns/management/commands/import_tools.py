@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.translation import gettext as _
 
 from agentruns.imports import bring_in
 from tools.imports import catalogue, differences, hints, sources
@@ -104,7 +105,8 @@ def _source(options: dict[str, Any]) -> ToolSource:
     elif options["stdio"]:
         kind, address = ToolSource.Kind.MCP_STDIO, options["stdio"]
     if source.kind and source.kind != kind:
-        raise ImportProblem(f"“{source.pk}” is {source.get_kind_display()}: use another name.")
+        said = _("“%(name)s” is of another kind here already: use another name.")
+        raise ImportProblem(said % {"name": source.pk})
     source.kind, source.address = kind, address
     if options["secrets"]:
         source.secrets = sources.parsed_secrets(options["secrets"])
