@@ -286,6 +286,10 @@ _inside = [f"127.0.0.1:{WORLD_HTTP_PORT}"] if DEMO else []
 HTTP_ALLOWED_HOSTS: list[str] = env.list("HTTP_ALLOWED_HOSTS", default=_inside)
 _described = str(BASE_DIR / "tools" / "world" / "endpoints.yaml") if DEMO else ""
 HTTP_ENDPOINTS = env.str("HTTP_ENDPOINTS", default=_described)
+# Programs that may be started as MCP servers from a page, and variables that sources of tools named
+# there may be given. (manage.py import_tools may use any.)
+MCP_STDIO_COMMANDS: list[str] = env.list("MCP_STDIO_COMMANDS", default=[])
+TOOL_SECRETS: list[str] = env.list("TOOL_SECRETS", default=[])
 
 # --- REST -------------------------------------------------------------------------------------
 REST_FRAMEWORK = {

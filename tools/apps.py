@@ -16,13 +16,14 @@ class ToolsConfig(AppConfig):
     verbose_name = _("Tools")
 
     def ready(self) -> None:
-        """Register the built-in tools, those of other packages, and the system check; keep a Tool
-        row for each tool.
+        """Register the built-in tools, those of other packages, and the system check; find the
+        imported ones; keep a Tool row for each tool.
         """
         import_module("tools.builtin")
         for point in entry_points(group=PACKAGES):
             _load(point)
         import_module("tools.checks")
+        import_module("tools.imports.loader").install()
         post_migrate.connect(_sync_rows, sender=self)
 
 

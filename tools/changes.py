@@ -33,6 +33,8 @@ def change_tools(names: Sequence[str], *, by: Any, reason: str, **values: Any) -
 
     Whether `by` may is the caller's to ask (policy.may_set_tier).
     """
+    if "tier" in values:
+        values["is_tagged"] = True
     with recorded(by=by, reason=reason):
         rows = Tool.objects.select_for_update().filter(name__in=names).order_by("name")
         changed = [row for row in rows if _set(row, values)]

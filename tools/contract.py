@@ -82,6 +82,15 @@ def _unmeasured() -> None:
     """For a caller who does not measure when a tool sends."""
 
 
+def _never() -> bool:
+    """For a caller whom nobody stops."""
+    return False
+
+
+def _untold(kind: str, /, **data: Any) -> None:
+    """For a caller without a ledger."""
+
+
 @dataclass(frozen=True)
 class Context:
     """Who asks, and under which key.
@@ -91,6 +100,11 @@ class Context:
     tool with items has it anew for each item. `sending()` is called by `commit` right before the
     first byte of the effect leaves: by it the caller knows how long the tool took to get there. It
     raises NoEffect if that was too long: let it through.
+
+    `is_stopped()`: whether a person has stopped what this call is part of; cheap enough to be asked
+    about twice a second by a `commit` that waits for an answer, and can ask for an end of the work.
+    `tell(kind, **data)` keeps a fact about the call on record, e.g. that it asked for that. Both
+    are called from the thread that `commit` was called in.
     """
 
     request_id: str
@@ -100,6 +114,8 @@ class Context:
     timeout: float
     items: ItemLog = field(default_factory=ItemsInMemory)
     sending: Callable[[], None] = _unmeasured
+    is_stopped: Callable[[], bool] = _never
+    tell: Callable[..., None] = _untold
 
     def item_id(self, number: int) -> str:
         """The idempotency key of one item, by its place (1, 2, …) among the call's keys."""

@@ -59,3 +59,11 @@ class NoEffect(ToolError):
         super().__init__(sentence, code=code, **data)
         self.is_passing = is_passing
         self.retry_after = retry_after
+
+
+class Unclear(ToolError):
+    """Raised by `commit` where the outside system has answered, and what it said decides nothing:
+    the call is in doubt, and the sentence is shown.
+    """
+
+    code = "unclear"

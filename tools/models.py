@@ -9,6 +9,9 @@ from django.utils.translation import gettext_lazy as _
 
 from tools import registry
 from tools.contract import Tier
+from tools.imports.models import ImportedTool, ToolSource
+
+__all__ = ["TIER_LABELS", "ImportedTool", "Tool", "ToolSource"]
 
 TIER_LABELS = {
     Tier.READ_ONLY: _("read-only"),
@@ -128,6 +131,15 @@ class Tool(models.Model):
     source = models.CharField(
         _("comes from"), max_length=10, choices=Source, default=Source.CODE, editable=False
     )
+    is_tagged = models.BooleanField(
+        _("tagged by an admin"),
+        default=True,
+        editable=False,
+        help_text=_("Of an imported tool: whether an admin has said how far it can be undone."),
+    )
+    imported_revision = models.CharField(
+        _("revision of what was imported"), max_length=64, blank=True, editable=False
+    )
     note = models.TextField(
         _("note"), blank=True, help_text=_("What other admins should know about it.")
     )
@@ -160,6 +172,10 @@ class Tool(models.Model):
             models.CheckConstraint(
                 condition=~models.Q(time_limit=0) & ~models.Q(rate_limit=0),
                 name="tool_limits_leave_something",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(enabled=False) | models.Q(is_tagged=True),
+                name="tool_enabled_is_tagged",
             ),
         ]
         permissions = [("loosen_imported_tool", "Can loosen the tier of an imported tool")]

@@ -20,6 +20,7 @@ class Policy:
     `eager`: may run while the answer still streams. `approvals`: how many different people have
     to agree; `approver_group`: the id of the group that they are from, None for any reviewer.
     `timeout`: seconds for one attempt. `rate_limit`: calls per hour, None for no limit.
+    `revision`: of an imported tool, what an admin was shown; a call of any other is not let out.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Policy:
     timeout: float
     approver_group: int | None = None
     rate_limit: int | None = None
+    revision: str = ""
 
     @property
     def needs_approval(self) -> bool:
@@ -65,6 +67,7 @@ def combined(name: str, row: Tool | None, *, proposed_tier: Tier | None = None) 
         approvals=row.approvals_needed,
         approver_group=row.approver_group_id,
         rate_limit=row.rate_limit,
+        revision=row.imported_revision,
     )
 
 
@@ -89,6 +92,8 @@ def may_set_tier(user: Any, row: Tool, tier: Tier) -> str:
     """
     if why := row.looser_than_code(tier):
         return why
+    if row.is_imported and tier in (Tier.REVERSIBLE, Tier.COMPENSABLE):
+        return _("This tool was imported, and has no undo: it only reads, or cannot be undone.")
     is_looser = tier.rank < Tier(row.tier).rank
     if row.is_imported and is_looser and not user.has_perm(LOOSEN_IMPORTED):
         return _(

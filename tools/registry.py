@@ -26,6 +26,8 @@ NAME_LENGTH = 200
 LONGEST_TIMEOUT = 240.0  # seconds; whoever carries out calls gives each a little more
 
 _tools: dict[str, "RegisteredTool"] = {}
+# Where else to look for a name that our code does not have (tools/imports/loader.py).
+_elsewhere: list[Callable[[str], "RegisteredTool | None"]] = []
 
 
 @dataclass(frozen=True)
@@ -203,12 +205,20 @@ def tool(
 
 
 def get(name: str) -> RegisteredTool | None:
-    """The tool of that name, or None."""
-    return _tools.get(name)
+    """The tool of that name, or None. One of our code costs nothing; others are in the database."""
+    if (found := _tools.get(name)) is not None:
+        return found
+    return next((item for look in _elsewhere if (item := look(name)) is not None), None)
+
+
+def look_also(look: Callable[[str], RegisteredTool | None]) -> None:
+    """Have `get` ask this, too, for names that our code does not have."""
+    if look not in _elsewhere:
+        _elsewhere.append(look)
 
 
 def all() -> list[RegisteredTool]:
-    """Every registered tool, by name."""
+    """Every tool of our code and of installed packages, by name; not the imported ones."""
     return [_tools[name] for name in sorted(_tools)]
 
 

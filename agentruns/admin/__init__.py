@@ -13,6 +13,7 @@ from agentruns.admin.runs import (
     StopRequestAdmin,
     ToolCallAdmin,
 )
+from agentruns.admin.sources import ToolSourceAdmin
 from agentruns.admin.tools import ToolAdmin
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "StopRequestAdmin",
     "ToolAdmin",
     "ToolCallAdmin",
+    "ToolSourceAdmin",
     "UserAdmin",
 ]

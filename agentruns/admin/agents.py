@@ -10,12 +10,13 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from agentruns.models import LIMITS, TERMS, Agent, Checkpoint
 from tools import registry
+from tools.imports.loader import imported
 
 Before = Checkpoint.Before
 
 
 def _tool_choices() -> list[tuple[str, str]]:
-    return [(item.name, f"{item.name} – {item.title}") for item in registry.all()]
+    return [(item.name, f"{item.name} – {item.title}") for item in (*registry.all(), *imported())]
 
 
 class AgentForm(forms.ModelForm):

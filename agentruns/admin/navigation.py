@@ -24,7 +24,7 @@ GROUPS: list[tuple[Any, list[str]]] = [
         ],
     ),
     (_("People deciding"), ["review.Approval", "compensation.Compensation"]),
-    (_("What agents may do"), ["agentruns.Agent", "tools.Tool"]),
+    (_("What agents may do"), ["agentruns.Agent", "tools.Tool", "tools.ToolSource"]),
     (
         _("Accounts"),
         [

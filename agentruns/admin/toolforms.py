@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
@@ -50,10 +51,14 @@ class ToolForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         self.initial["seen"] = self.instance.updated_at.isoformat()
         tier: Any = self.fields["tier"]
-        tier.widget.choices = [
+        unsaid: list[Any] = []
+        if not self.instance.is_tagged:  # somebody has to say it, not just leave it
+            self.initial["tier"] = ""
+            unsaid = [("", _("not tagged yet"))]
+        tier.widget.choices = unsaid + [
             (value, label)
             for value, label in tier.choices
-            if not value or not may_set_tier(self.user, self.instance, Tier(value))
+            if value and not may_set_tier(self.user, self.instance, Tier(value))
         ]
 
     def clean_tier(self) -> str:
@@ -118,5 +123,7 @@ class TierForm(forms.Form):
 
 def declared_words(row: Tool) -> str:
     """What the code says of the tool's tier."""
+    if row.is_imported:
+        return gettext("imported: nothing")
     item = registry.get(row.name)
     return str(TIER_LABELS[item.tier] if item else _("no such tool any more"))

@@ -16,6 +16,7 @@ from django.utils.timezone import localtime, now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from agentruns.admin import importedfacts
 from agentruns.admin.toolforms import declared_words
 from agentruns.models import ToolCall
 from agentruns.page.words import call_pill, name_of
@@ -52,7 +53,7 @@ class Tally:
 class ToolPage:
     """`facts`: label and value. The tables are as unfold's component wants them."""
 
-    facts: list[tuple[str, str]]
+    facts: list[tuple[str, Any]]
     counts: list[Tally]
     counted: str
     calls: dict[str, Any]
@@ -77,8 +78,8 @@ def _table(headers: Sequence[str], rows: list[list[Any]]) -> dict[str, Any]:
     return {"headers": headers, "rows": rows}
 
 
-def _facts(row: Tool, item: RegisteredTool | None) -> list[tuple[str, str]]:
-    facts = [
+def _facts(row: Tool, item: RegisteredTool | None) -> list[tuple[str, Any]]:
+    facts: list[tuple[str, Any]] = importedfacts.facts(row) or [
         (_("Declared in code"), declared_words(row)),
         (_("Comes from"), str(row.get_source_display())),
     ]

@@ -116,6 +116,7 @@ class ToolAdmin(ModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Tool, form: Any, change: bool) -> None:
         obj.updated_by_id = request.user.pk
+        obj.is_tagged = True  # the tier was chosen, or left, on the form
         with recorded(by=request.user, reason=form.cleaned_data["reason"]):
             super().save_model(request, obj, form, change)
         # Each run in a transaction of its own, and none of them while this one is open.

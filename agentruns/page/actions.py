@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from agentruns.models import CallItem, LedgerEvent, Run, StopRequest, ToolCall
 from agentruns.page.asking import Question, question_of
 from agentruns.page.items import OF_ITEMS, Item, count_items, items_of
-from agentruns.page.moments import crossing
+from agentruns.page.moments import asked_to_stop, crossing
 from agentruns.page.people import names_of
 from agentruns.page.readable import Field, fields_of
 from agentruns.page.undoing import UndoStep, step_of, undone_mark
@@ -30,7 +30,7 @@ from agentruns.page.words import (
 from agentruns.protocol.advance import HELD
 from agentruns.protocol.consent import AGREED
 from agentruns.protocol.gate import RATE_LIMITED
-from agentruns.protocol.outcome import ATTEMPT_LIMIT
+from agentruns.protocol.outcome import ATTEMPT_LIMIT, UNCLEAR
 from agentruns.protocol.units import in_words
 from agentruns.states import CALL, WAITING
 from compensation.models import Compensation
@@ -80,6 +80,7 @@ class Context:
     user: Any
     stops: Sequence[StopRequest]
     doubts: Mapping[str, datetime]
+    cancellations: Mapping[str, Sequence[LedgerEvent]]
     words: Mapping[str, "Word"]
     steps: Mapping[str, Compensation]
     items: Mapping[str, Sequence[CallItem]]
@@ -172,7 +173,7 @@ def _of_flying(call: ToolCall, context: Context) -> list[str]:
     if call.deadline_at:
         until = _("it has until %(time)s to answer") % {"time": clock(_deadline(call, context.run))}
     firm = _("cannot be broken off") if call.is_uninterruptible else ""
-    return [_unit(call), firm, _approved(call, context), left, until]
+    return [_unit(call), firm, _approved(call, context), left, until, _cut(call, context)]
 
 
 def _deadline(call: ToolCall, run: Run) -> datetime | None:
@@ -188,7 +189,8 @@ def _of_done(call: ToolCall, context: Context) -> list[str]:
     corrected = ""
     if call.contradicted_at:
         corrected = _("first taken as not done; a receipt turned up later")
-    return [_unit(call), _approved(call, context), across, _said(call, context), corrected]
+    said = [_said(call, context), corrected, _cut(call, context)]
+    return [_unit(call), _approved(call, context), across, *said]
 
 
 def _of_doubt(call: ToolCall, context: Context) -> list[str]:
@@ -196,20 +198,28 @@ def _of_doubt(call: ToolCall, context: Context) -> list[str]:
     waited = since - call.gate_passed_at if since and call.gate_passed_at else timedelta()
     words = {"time": clock(call.gate_passed_at), "span": span(waited)}
     sent = _("sent at %(time)s, no answer in %(span)s") % words
+    if call.reason == UNCLEAR:
+        sent = call.detail
     looked = ngettext(
         "looked up %(n)s time, without an answer",
         "looked up %(n)s times, without an answer",
         call.lookups,
     ) % {"n": call.lookups}
-    return [sent, looked if call.lookups else "", _said(call, context)]
+    return [sent, _cut(call, context), looked if call.lookups else "", _said(call, context)]
 
 
 def _of_failed(call: ToolCall, context: Context) -> list[str]:
     return [
         call.detail or _("It had no effect."),
         crossing(call, context.stops),
+        _cut(call, context),
         _said(call, context),
     ]
+
+
+def _cut(call: ToolCall, context: Context) -> str:
+    """Whether its server was asked to stop it, and what came of that."""
+    return asked_to_stop(context.cancellations.get(call.pk, ()))
 
 
 def _of_never_started(call: ToolCall, context: Context) -> list[str]:

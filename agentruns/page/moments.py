@@ -3,13 +3,14 @@
 A run that was continued after a stop may be stopped again, so there may be several of them.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
 from django.utils.translation import gettext as _
 
 from agentruns.models import LedgerEvent, Run, StopRequest, ToolCall
-from agentruns.page.words import span
+from agentruns.page.words import clock, span
 
 
 def stop_moment(stop: StopRequest | None) -> datetime | None:
@@ -50,3 +51,24 @@ def doubts_of(run: Run) -> dict[str, datetime]:
     """When each call of the run last fell into doubt, by the call's id."""
     events = LedgerEvent.objects.filter(run=run, kind="call.in_doubt").order_by("seq")
     return {event.call_id: event.at for event in events if event.call_id and event.at}
+
+
+def cancellations_of(run: Run) -> dict[str, list[LedgerEvent]]:
+    """What was recorded when an outside system was asked to stop a call, by the call's id."""
+    found: dict[str, list[LedgerEvent]] = defaultdict(list)
+    for event in LedgerEvent.objects.filter(run=run, kind="call.cancellation").order_by("seq"):
+        found[str(event.call_id)].append(event)
+    return found
+
+
+def asked_to_stop(events: Sequence[LedgerEvent]) -> str:
+    """“The server was asked to stop it at 10:00:12; it has not confirmed”; "" if it was not."""
+    if not events:
+        return ""
+    time = {"time": clock(events[0].at)}
+    match events[-1].data.get("status"):
+        case "acknowledged":
+            return _("The server was asked to stop it at %(time)s, and says that it has") % time
+        case "sent":
+            return _("The server was asked to stop it at %(time)s; it has not confirmed") % time
+    return _("The server was asked to stop it at %(time)s; nobody knows whether it heard") % time

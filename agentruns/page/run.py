@@ -18,7 +18,7 @@ from agentruns.page.answer import Answer, answer_of
 from agentruns.page.family import Relative, children_of, parent_of
 from agentruns.page.items import items_by_call
 from agentruns.page.lanes import timelines
-from agentruns.page.moments import doubts_of, stop_in_force
+from agentruns.page.moments import cancellations_of, doubts_of, stop_in_force
 from agentruns.page.onward import Onward, onward_of
 from agentruns.page.spending import Spending, spending_of
 from agentruns.page.standing import Notice, notices_of, waits_for
@@ -192,6 +192,7 @@ def _actions(
         user=user,
         stops=stops,
         doubts=doubts,
+        cancellations=cancellations_of(run),
         words=actions.words_of(run),
         steps=steps,
         items=items_by_call(run, calls),

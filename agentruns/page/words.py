@@ -50,6 +50,9 @@ DENIED = {
     "claim_lost": gettext_lazy("Another worker had taken it over."),
     "unknown_tool": gettext_lazy("There is no tool by that name."),
     "grant_does_not_cover": gettext_lazy("This run was not given the right to use this tool."),
+    "tool_changed": gettext_lazy(
+        "Its source had changed this tool, so an admin has to look at it again."
+    ),
     "tool_disabled": gettext_lazy("An admin has switched this tool off."),
     "needs_consent": gettext_lazy("It would have needed a person’s approval."),
     "budget_exhausted": gettext_lazy("The run’s budget was used up."),

@@ -53,6 +53,7 @@ WORDS = {
     "expired": "Not executed: nobody approved it in time.",
     "denied": "Not executed: not allowed ({reason}).",
     "unknown_tool": "Not executed: there is no such tool.",
+    "tool_changed": "Not executed: this tool has changed, and an administrator must look at it.",
     "tool_disabled": "Not executed: an administrator has switched this tool off.",
     "grant_does_not_cover": "Not executed: this run may not use that tool.",
     "needs_consent": "Not executed: by the rules as they are now, a person has to approve it, and "

@@ -6,18 +6,21 @@ unknown is doubt and not failure, and that a draft which may not go out is dropp
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import structlog
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from agentruns import pausepoints
-from agentruns.models import ToolCall
+from agentruns.models import StopRequest, ToolCall
 from agentruns.protocol.doubt import begin_lookup, record_lookup
 from agentruns.protocol.gate import Claim, args_to_send, keep_draft, pass_gate, take_call
 from agentruns.protocol.items import CallItems
-from agentruns.protocol.ledger import SEND_WINDOW
+from agentruns.protocol.ledger import EXECUTOR, SEND_WINDOW, lock_call, record
 from agentruns.protocol.outcome import (
+    UNCLEAR,
     record_doubt,
     record_failed,
     record_landed,
@@ -36,7 +39,7 @@ from tools.contract import (
     StopSignal,
     Unknown,
 )
-from tools.errors import NoEffect, ToolError
+from tools.errors import NoEffect, ToolError, Unclear
 from tools.policy import effective
 from tools.registry import RegisteredTool
 
@@ -178,7 +181,16 @@ def _commit(
     """Send, then record. The gate was passed right before; nothing may come in between."""
     watch = _Watch(ctx.timeout)
     try:
-        receipt: Receipt = registered.impl.commit(replace(ctx, sending=watch.sending), args, draft)
+        receipt: Receipt = registered.impl.commit(
+            replace(
+                ctx,
+                sending=watch.sending,
+                is_stopped=partial(_is_stopped, call),
+                tell=partial(_tell, call),
+            ),
+            args,
+            draft,
+        )
     except NoEffect as error:
         pausepoints.reach(call.run_id, f"call:{call.number}:sent")
         if error.is_passing and draft is not None:
@@ -190,11 +202,27 @@ def _commit(
         record_paused(claim)
     except Exception as error:  # noqa: BLE001  (anything else: nobody knows whether it happened)
         pausepoints.reach(call.run_id, f"call:{call.number}:sent")
-        record_doubt(claim, _sentence(error))
+        code = UNCLEAR if isinstance(error, Unclear) else "no_answer"
+        record_doubt(claim, _sentence(error), code=code)
     else:
         measured = watch.measured()
         pausepoints.reach(call.run_id, f"call:{call.number}:sent")
         record_landed(claim, receipt, **measured)
+
+
+def _is_stopped(call: ToolCall) -> bool:
+    """Whether a stop came after what began in the call's epoch. One cheap read, without a lock:
+    what follows from it is only a question to the outside system.
+    """
+    stops = StopRequest.objects.filter(run=call.run_id, epoch__gt=call.epoch)
+    return stops.filter(won_by=StopRequest.WonBy.STOP).exists()
+
+
+def _tell(call: ToolCall, kind: str, /, **data: Any) -> None:
+    """Record what a tool has to say of a call under way. It changes nothing."""
+    with transaction.atomic(durable=True):
+        run, locked = lock_call(call.pk)
+        record(run, kind, actor=EXECUTOR, call=locked, **data)
 
 
 class _Watch:

@@ -44,6 +44,7 @@ from tools.policy import Policy, combined
 
 BUDGET_EXHAUSTED = "budget_exhausted"
 RATE_LIMITED = "rate_limited"
+TOOL_CHANGED = "tool_changed"
 
 
 @dataclass(frozen=True)
@@ -307,6 +308,13 @@ def _grant_covers(a: Attempt) -> bool:
     return grant is not None and a.call.tool in grant.tools and a.policy.tier in grant.tiers
 
 
+def is_as_proposed(call: ToolCall, policy: Policy) -> bool:
+    """Whether an imported tool is what it was when the call was written: what changes is another
+    tool, to which nobody has agreed.
+    """
+    return policy.revision in ("", call.tool_revision)
+
+
 def has_consent(call: ToolCall, policy: Policy, now: datetime) -> bool:
     """Whoever was asked has the last word, also where nobody would be asked any more (I12)."""
     is_asked = policy.needs_approval or call.consent_digest != ""
@@ -349,6 +357,7 @@ CHECKS: list[tuple[str, Callable[[Attempt], bool]]] = [
     ("claim_lost", _is_ours),
     ("unknown_tool", lambda a: a.policy.known),
     ("grant_does_not_cover", _grant_covers),
+    (TOOL_CHANGED, lambda a: is_as_proposed(a.call, a.policy)),
     ("tool_disabled", lambda a: a.policy.enabled),
     ("needs_consent", lambda a: has_consent(a.call, a.policy, a.now)),
     (BUDGET_EXHAUSTED, _is_within_budget),

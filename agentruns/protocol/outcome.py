@@ -24,10 +24,11 @@ from agentruns.protocol.sight import Sight, look
 from agentruns.states import READY
 from tools import registry
 from tools.contract import Receipt, Tier
-from tools.errors import NoEffect
+from tools.errors import NoEffect, Unclear
 
 FIRST_LOOKUP_AFTER = timedelta(seconds=1)
 ATTEMPT_LIMIT = 4
+UNCLEAR = Unclear.code
 LONGEST_PAUSE = 60.0  # seconds between two attempts
 
 # An attempt that is over, and had no effect, leaves nothing behind: neither its claim, nor its
@@ -89,12 +90,14 @@ def record_paused(claim: Claim) -> None:
     pausepoints.reach(run.pk, f"call:{call.number}:postponed")
 
 
-def record_doubt(claim: Claim, detail: str) -> None:
-    """Nobody knows whether it happened: a time-out or a broken connection after the gate."""
+def record_doubt(claim: Claim, detail: str, *, code: str = "no_answer") -> None:
+    """Nobody knows whether it happened: a time-out or a broken connection after the gate; or
+    (`code` is UNCLEAR) an answer that decides nothing, which is the `detail`.
+    """
     with transaction.atomic(durable=True):
         run, call = lock_call(claim.call_id)
         if call.claim_token == claim.token:
-            doubt(run, call, "no_answer", detail, actor=EXECUTOR)
+            doubt(run, call, code, detail, actor=EXECUTOR)
     pausepoints.reach(run.pk, f"call:{call.number}:doubted")
 
 

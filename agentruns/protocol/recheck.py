@@ -14,7 +14,13 @@ from django.db import OperationalError, transaction
 from agentruns.models import ToolCall
 from agentruns.protocol.advance import advance
 from agentruns.protocol.consent import tighten, voices
-from agentruns.protocol.gate import deny, has_consent, policy_of
+from agentruns.protocol.gate import (
+    TOOL_CHANGED,
+    deny,
+    has_consent,
+    is_as_proposed,
+    policy_of,
+)
 from agentruns.protocol.ledger import SWEEPER, lock_run, person
 from agentruns.protocol.sight import Sight, look
 from agentruns.states import NOT_YET_IN_FLIGHT, READY
@@ -80,6 +86,8 @@ def _recheck(sight: Sight, actor: str) -> str:
 def _refusal(sight: Sight) -> str:
     """Why the call cannot go any more; what has not been asked yet is asked at its time."""
     call, policy = sight.call, policy_of(sight)
+    if not is_as_proposed(call, policy):
+        return TOOL_CHANGED
     if not policy.enabled:
         return "tool_disabled"
     if sight.grant is None or policy.tier not in sight.grant.tiers:

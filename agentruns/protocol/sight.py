@@ -30,6 +30,7 @@ OF_TOOL = (
     "time_limit",
     "rate_limit",
     "source",
+    "imported_revision",
 )
 
 

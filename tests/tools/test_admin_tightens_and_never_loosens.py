@@ -136,16 +136,21 @@ def imported(tier: Tier) -> Tool:
 def test_an_imported_tool_is_loosened_only_with_the_permission_for_it(
     owner: User, admin: User
 ) -> None:
-    row = imported(Tier.COMPENSABLE)
+    row = imported(Tier.IRREVERSIBLE)
+    assert may_set_tier(owner, imported(Tier.READ_ONLY), Tier.IRREVERSIBLE) == ""
     assert may_set_tier(owner, row, Tier.IRREVERSIBLE) == ""
-    assert may_set_tier(owner, row, Tier.COMPENSABLE) == ""
-    assert "imported" in may_set_tier(owner, row, Tier.REVERSIBLE)
+    assert "need the permission" in may_set_tier(owner, row, Tier.READ_ONLY)
     assert may_set_tier(admin, row, Tier.READ_ONLY) == ""
 
     label, codename = LOOSEN_IMPORTED.split(".")
     allowed = Permission.objects.get(content_type__app_label=label, codename=codename)
     owner.user_permissions.add(allowed)
     assert may_set_tier(User.objects.get(pk=owner.pk), row, Tier.READ_ONLY) == ""
+
+
+@pytest.mark.parametrize("tier", [Tier.REVERSIBLE, Tier.COMPENSABLE])
+def test_an_imported_tool_has_no_undo_that_a_tier_could_promise(admin: User, tier: Tier) -> None:
+    assert "has no undo" in may_set_tier(admin, imported(Tier.IRREVERSIBLE), tier)
 
 
 def test_of_an_imported_tool_the_admins_word_holds(db: None) -> None:

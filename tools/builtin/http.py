@@ -74,6 +74,13 @@ def request(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Respo
     return client.request(method, url, timeout=ctx.timeout, **options)
 
 
+def bounded(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
+    """The same, with no more than 1 MiB of an answer: for a server that is not ours."""
+    client = _client(os.getpid(), url.startswith("https:"), _host(url) not in _LOOPBACK)
+    with client.stream(method, url, timeout=ctx.timeout, **options) as response:
+        return _as_read(response)
+
+
 def guarded(
     ctx: Context, method: str, url: str, *, resolve: Resolve = resolved, **options: Any
 ) -> httpx2.Response:

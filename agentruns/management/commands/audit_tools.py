@@ -11,6 +11,8 @@ from agentruns.speed import Speed, speed_of
 from tools import registry
 from tools.checks import gaps
 from tools.contract import Tier
+from tools.imports import audit
+from tools.imports.loader import imported
 from tools.policy import Policy, effective
 from tools.registry import RegisteredTool
 
@@ -45,6 +47,9 @@ class Command(BaseCommand):
         audited = self._audited()
         rows = [_row(each) for each in audited]
         found = {each.tool.name: gaps(each.tool) for each in audited}
+        if audited[0].policy is not None:
+            for name, missing in audit.gaps().items():
+                found[name] = [*found.get(name, []), *missing]
         if options["json"]:
             report = [row | {"gaps": found[row["tool"]]} for row in rows]
             self.stdout.write(json.dumps(report, indent=2, ensure_ascii=False))
@@ -57,7 +62,8 @@ class Command(BaseCommand):
     def _audited(self) -> list[Audited]:
         tools = registry.all()
         try:
-            return [Audited(item, effective(item.name), speed_of(item.name)) for item in tools]
+            everything = [*tools, *imported()]
+            return [Audited(item, effective(item.name), speed_of(item.name)) for item in everything]
         except Error:
             self.stderr.write("No database could be asked: this is what the code declares.")
             return [Audited(item, None, None) for item in tools]

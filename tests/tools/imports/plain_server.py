@@ -1,0 +1,75 @@
+"""A small MCP server on its standard streams, as older ones are: it answers what was cancelled.
+
+`plain_server.py FOLDER`, with the orders and the journal of mcp_server.py. Modes: `ok`, `confirms`
+(waits, and answers a cancellation with an error that says so), `finishes` (waits, and answers a
+cancellation with the result), `silent` (hears nothing at all once it has begun).
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(sys.argv[1])
+
+
+def orders() -> dict[str, Any]:
+    return dict(json.loads((FOLDER / "orders.json").read_text()))
+
+
+def note(**what: Any) -> None:
+    with (FOLDER / "journal.jsonl").open("a") as journal:
+        journal.write(json.dumps(what) + "\n")
+
+
+def say(**message: Any) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def result(request: dict[str, Any]) -> None:
+    note(did="done", tool=request["params"]["name"])
+    say(id=request["id"], result={"content": [{"type": "text", "text": "It is done."}]})
+
+
+def main() -> None:
+    waiting: dict[str, dict[str, Any]] = {}
+    for line in sys.stdin:
+        request = json.loads(line)
+        match request["method"]:
+            case "initialize":
+                about = {"name": "plain", "version": "1"}
+                version = request["params"]["protocolVersion"]
+                say(
+                    id=request["id"],
+                    result={
+                        "protocolVersion": version,
+                        "capabilities": {"tools": {}},
+                        "serverInfo": about,
+                    },
+                )
+            case "tools/list":
+                say(id=request["id"], result={"tools": orders()["tools"]})
+            case "ping":
+                say(id=request["id"], result={})
+            case "tools/call":
+                params = request["params"]
+                note(did="began", tool=params["name"], arguments=params.get("arguments"))
+                if orders()["mode"] == "ok":
+                    result(request)
+                elif orders()["mode"] == "silent":
+                    time.sleep(30)
+                else:
+                    waiting[request["id"]] = request
+            case "notifications/cancelled":
+                note(did="heard")
+                cancelled = waiting.pop(request["params"]["requestId"])
+                if orders()["mode"] == "finishes":
+                    result(cancelled)
+                else:
+                    error = {"code": 0, "message": "Request cancelled"}
+                    say(id=cancelled["id"], error=error)
+
+
+main()

@@ -1,0 +1,106 @@
+"""What imported tools of every kind share: how they are described, and how answers are kept."""
+
+import json
+import os
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from pydantic import BaseModel
+
+from tools.contract import Data
+from tools.errors import NoEffect
+from tools.imports.models import ImportedTool, ToolSource
+from tools.imports.offers import shown
+from tools.secrets import MASK, masked, secrets_of
+from tools.storable import storable
+
+LONGEST_LINE = 400  # characters of what a person reads before agreeing
+LONGEST_ANSWER = 16_000  # characters of what the model is told
+LARGEST_RECEIPT = 64 * 1024  # as JSON
+SHORTEST_SECRET = 4  # characters; what is shorter is found in any text
+
+
+class Imported:
+    """Base of both kinds of imported tools: no look-up and no undo, since nobody promised any."""
+
+    undo_note = gettext_lazy(
+        "This tool was imported: nobody promised an undo. Whether and how it can be taken back, "
+        "its own system knows."
+    )
+
+    def __init__(self, row: ImportedTool) -> None:
+        self.row = row
+        self.title = f"{row.title} ({row.source.slug})"
+        self.explains = row.description
+
+    def describe(self, args: BaseModel) -> str:
+        """Its name as the source has it, where it goes, and the arguments as they are sent."""
+        words = {"tool": self.row.remote_name, "source": self.row.source.slug}
+        given = masked(args)
+        if not given:
+            return shown(_("%(tool)s at %(source)s") % words, LONGEST_LINE)
+        words["arguments"] = ", ".join(f"{key}: {_short(value)}" for key, value in given.items())
+        return shown(_("%(tool)s at %(source)s with %(arguments)s") % words, LONGEST_LINE)
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"“{shown(text, 120)}”" if isinstance(value, str) else shown(text, 120)
+
+
+def plain(args: BaseModel) -> Data:
+    """The arguments as they are sent, secrets and all."""
+    return _opened(args.model_dump())
+
+
+def _opened(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _opened(item) for key, item in value.items()}
+        case list():
+            return [_opened(item) for item in value]
+    return value.get_secret_value() if hasattr(value, "get_secret_value") else value
+
+
+def secret_values(source: ToolSource) -> dict[str, str]:
+    """Header or variable → secret, from the environment. Raises NoEffect for what is not there."""
+    missing = [name for name in source.secrets.values() if not os.environ.get(name)]
+    if missing:
+        raise NoEffect(
+            "secret_missing",
+            _("%(names)s is not set, so nothing was sent.") % {"names": ", ".join(missing)},
+        )
+    return {where: os.environ[name] for where, name in source.secrets.items()}
+
+
+def kept(answer: Any, args: BaseModel, source_secrets: dict[str, str]) -> Any:
+    """A foreign answer as a ledger may keep it: storable, and without the secrets that went out."""
+    hidden = [value for _path, value in secrets_of(args)]
+    for value in source_secrets.values():  # “Bearer …” as a whole, and what follows it
+        hidden += [value, value.split()[-1]]
+    return _without(storable(answer), [each for each in hidden if len(each) >= SHORTEST_SECRET])
+
+
+def _without(value: Any, hidden: list[str]) -> Any:
+    match value:
+        case str():
+            for secret in hidden:
+                value = value.replace(secret, MASK)
+            return value
+        case dict():
+            return {_without(key, hidden): _without(item, hidden) for key, item in value.items()}
+        case list():
+            return [_without(item, hidden) for item in value]
+    return value
+
+
+def bounded(data: Data) -> Data:
+    """A receipt's data; of one that is too large, what it was is said instead."""
+    size = len(json.dumps(data, ensure_ascii=False, default=str))
+    return data if size <= LARGEST_RECEIPT else {"not_kept": size}
+
+
+def cut(text: str) -> str:
+    """An answer as the model is told it."""
+    return text if len(text) <= LONGEST_ANSWER else text[:LONGEST_ANSWER] + "…"

@@ -1,0 +1,279 @@
+"""Tools of an MCP server: how they are listed, and how one is called.
+
+The conversation has a thread and an event loop of its own. The thread that called keeps an eye on
+the deadline and on Stop, asks the server to stop where it has to, and puts on record what came of
+that: `sent` (the server heard it, and has not confirmed), `acknowledged` (it said that the call
+was cancelled), or `unknown` (whether it heard it).
+"""
+
+import shlex
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as NotYet
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from django.utils.translation import gettext as _
+from pydantic import BaseModel
+
+from tools.contract import Context, Data, Draft, Receipt, StopSignal
+from tools.errors import NoEffect, ToolError, Unclear
+from tools.imports import catalogue, schema
+from tools.imports.described import Imported, bounded, cut, kept, plain, secret_values
+from tools.imports.models import ImportedTool, ToolSource
+from tools.imports.offers import (
+    MOST_OFFERS,
+    ImportProblem,
+    Listing,
+    Offer,
+    Refusal,
+    offer,
+    shown,
+)
+
+LOOK_EVERY = 0.5  # seconds between two looks at whether the run was stopped
+LAST_WORD = 2.0  # seconds that a server which was asked to stop has for an answer
+HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+CANCELLATION = "call.cancellation"
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
+
+
+def listing(source: ToolSource, *, timeout: float = 20.0) -> Listing:
+    """All that the server offers now. Raises ImportProblem, or NoEffect for a missing secret."""
+    talk = _conversation(source, str(uuid4()), secret_values(source))
+    try:
+        with start_blocking_portal() as portal:
+            future = portal.start_task_soon(talk.list_tools)
+            try:
+                tools, name = future.result(timeout)
+            except NotYet:
+                future.cancel()
+                raise
+    except Exception as error:
+        said = _("The server did not list its tools: %(why)s")
+        raise ImportProblem(said % {"why": _why(error)}) from error
+    if len(tools) > MOST_OFFERS:
+        said = _("The server has %(n)s tools, more than %(limit)s.")
+        raise ImportProblem(said % {"n": len(tools), "limit": MOST_OFFERS})
+    offers: dict[str, Offer] = {}
+    refused = []
+    for tool in tools:
+        try:
+            if tool["name"] in offers:
+                raise ImportProblem.at(tool["name"], _("there is a tool of that name already."))
+            offers[tool["name"]] = offer_of(tool)
+        except (ImportProblem, RecursionError) as error:
+            name_of_it = shown(tool["name"], 200)
+            why = str(error).removeprefix(f"{shown(tool['name'], 80)}: ")
+            refused.append(Refusal(name_of_it, why or "…"))
+    return Listing(list(offers.values()), refused, shown(name, 200))
+
+
+def offer_of(tool: Data) -> Offer:
+    """A tool as the server describes it, as an offer. Raises ImportProblem."""
+    said = tool.get("annotations") or {}
+    name = tool["name"]
+    if len(name) > 200:
+        raise ImportProblem.at(shown(name, 80), _("the name is too long."))
+    return offer(
+        name,
+        title=tool.get("title") or said.get("title") or name,
+        description=tool.get("description") or "",
+        schema=schema.cleaned(tool.get("inputSchema"), shown(name, 80)),
+        hints={key: said[key] for key in HINTS if isinstance(said.get(key), bool)},
+        details={"outputSchema": tool["outputSchema"]} if tool.get("outputSchema") else {},
+    )
+
+
+class McpTool(Imported):
+    """One tool of a server. What it answered is all that anybody knows: there is no look-up."""
+
+    def commit(self, ctx: Context, args: BaseModel, draft: Draft | None) -> Receipt:
+        secrets = secret_values(self.row.source)
+        try:
+            with _calling(self.row, ctx, args, secrets) as call:
+                result = call.outcome()
+        except Unclear as error:
+            raise Unclear(kept(str(error), args, secrets)) from error
+        return _receipt(kept(result, args, secrets))
+
+
+def _receipt(result: Data) -> Receipt:
+    """Of a result that may be kept. Raises Unclear for one that says that it is an error."""
+    texts = [
+        str(item.get("text", "")) if item.get("type") == "text" else f"[{item.get('type')}]"
+        for item in result.get("content", [])
+    ]
+    text = "\n".join(texts)
+    if result.get("isError"):
+        said = _(
+            "The server says that it went wrong: “%(words)s” Whether it had an effect by "
+            "then, it does not say."
+        )
+        raise Unclear(said % {"words": shown(text, 500)})
+    data = {"content": [_small(item) for item in result.get("content", [])]}
+    if "structuredContent" in result:
+        data["structured"] = result["structuredContent"]
+    return Receipt(bounded(data), cut(text))
+
+
+def _small(item: Data) -> Data:
+    """A piece of an answer: texts cut, pictures and sounds by their kind and size alone."""
+    if item.get("type") == "text":
+        return {"type": "text", "text": cut(str(item.get("text", "")))}
+    return {key: value if key != "data" else len(str(value)) for key, value in item.items()}
+
+
+class _Call:
+    """A call under way, seen from the thread that waits for it."""
+
+    def __init__(self, row: ImportedTool, ctx: Context, talk: Any, portal: BlockingPortal) -> None:
+        self.row = row
+        self.ctx = ctx
+        self.talk = talk
+        self.portal = portal
+        self.deadline = time.monotonic() + ctx.timeout
+        self.future: Future[Data] | None = None
+        self.found: list[Data | None] = []
+
+    def start(self, arguments: Data) -> None:
+        self.future = self.portal.start_task_soon(
+            self.talk.call, self.row.remote_name, arguments, self._check, self.ctx.sending
+        )
+
+    def outcome(self) -> Data:
+        """Wait for the result; ask for an end when the time is over, or the run was stopped."""
+        while True:
+            left = self.deadline - time.monotonic()
+            if left <= 0:
+                return self._give_up("timed out")
+            try:
+                return self._result(min(LOOK_EVERY, left))
+            except NotYet:
+                if self.ctx.is_stopped():
+                    return self._give_up("stopped by a person")
+
+    def _check(self, tool: Data | None) -> None:
+        """In the loop's thread: is it still what an admin has looked at?"""
+        self.found.append(tool)
+        try:
+            revision = offer_of(tool).revision if tool else ""
+        except ImportProblem:
+            revision = ""
+        if revision != self.row.revision:
+            raise NoEffect("tool_changed", _("The tool is not what it was when it was allowed."))
+
+    def _result(self, patience: float) -> Data:
+        """The result; NotYet if there is none within `patience` seconds. Raises NoEffect, Unclear,
+        or whatever else went wrong after it was sent.
+        """
+        assert self.future is not None
+        try:
+            return self.future.result(patience)
+        except NotYet:
+            if self.future.done():  # by a time limit in there, not by ours
+                raise self._meaning(TimeoutError()) from None
+            raise
+        except (Exception, CancelledError) as error:
+            meaning = self._meaning(error)
+            if isinstance(meaning, NoEffect) and meaning.code == "tool_changed":
+                catalogue.take_changed(self.row.name, self._offer_found())
+            raise meaning from error
+
+    def _offer_found(self) -> Offer | None:
+        """The tool as it is now; None if it is gone, or is not to be had like this."""
+        tool = self.found[-1]
+        try:
+            return offer_of(tool) if tool else None
+        except ImportProblem:
+            return None
+
+    def _meaning(self, error: BaseException) -> Exception:
+        """What an error says about the call."""
+        causes = list(_leaves(error))
+        known = next((each for each in causes if isinstance(each, ToolError)), None)
+        if known is not None:
+            return known
+        never_sent = bool(causes) and all(isinstance(each, _NEVER_SENT) for each in causes)
+        if self.talk.has_sent and not never_sent:
+            return Unclear(_("No answer: %(why)s") % {"why": _why(error)})
+        return NoEffect(
+            "unreachable",
+            _("The server could not be asked, so nothing was sent: %(why)s") % {"why": _why(error)},
+            is_passing=True,
+        )
+
+    def _give_up(self, reason: str) -> Data:
+        """Ask the server to stop, put that on record, and hear its last word."""
+        was_heard: bool | None = self.portal.call(self.talk.give_up, reason)
+        if was_heard is None:
+            if reason == "timed out":
+                said = _("The server took too long before it was asked, so nothing was sent.")
+                raise NoEffect("too_late", said)
+            raise StopSignal
+        self.ctx.tell(CANCELLATION, status="sent" if was_heard else "unknown")
+        try:
+            return self._result(LAST_WORD)
+        except NotYet:
+            said = _("The server was asked to stop it, and has not said what became of it.")
+            raise Unclear(said) from None
+        except Unclear as error:
+            if error.data.get("says_cancelled"):
+                self.ctx.tell(CANCELLATION, status="acknowledged")
+                said = _(
+                    "The server says that it was cancelled. What it had done by then, it "
+                    "does not say."
+                )
+                raise Unclear(said) from error
+            raise
+
+
+@contextmanager
+def _calling(
+    row: ImportedTool, ctx: Context, args: BaseModel, secrets: dict[str, str]
+) -> Iterator[_Call]:
+    """A call, begun; at the end of the block its conversation is over."""
+    talk = _conversation(row.source, ctx.request_id, secrets)
+    with start_blocking_portal() as portal:
+        call = _Call(row, ctx, talk, portal)
+        call.start(plain(args))
+        assert call.future is not None
+        try:
+            yield call
+        finally:
+            call.future.cancel()
+
+
+def _conversation(source: ToolSource, key: str, secrets: dict[str, str]) -> Any:
+    module = _heavy()
+    if source.kind == ToolSource.Kind.MCP_STDIO:
+        server = module.Server(command=tuple(shlex.split(source.address)), secrets=secrets)
+    else:
+        server = module.Server(url=source.address, secrets=secrets)
+    return module.Conversation(server, key)
+
+
+@cache
+def _heavy() -> Any:
+    """The `mcp` package takes a second to load: not at each start of each process."""
+    return import_module("tools.imports.conversation")
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _leaves(each)
+    else:
+        yield error
+
+
+def _why(error: BaseException) -> str:
+    """In short, what went wrong; of several, the first."""
+    first = next(_leaves(error), error)
+    return shown(f"{type(first).__name__}: {first}".rstrip(": "), 300)

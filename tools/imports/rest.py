@@ -1,0 +1,119 @@
+"""Tools of an OpenAPI document: how an operation is called."""
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+from django.utils.translation import gettext as _
+from pydantic import BaseModel
+
+from tools.builtin import http
+from tools.contract import Context, Data, Draft, Receipt
+from tools.errors import NoEffect, Unclear
+from tools.imports.described import Imported, bounded, cut, kept, plain, secret_values
+from tools.imports.offers import shown
+
+
+class RestTool(Imported):
+    """One operation. The request id goes along as its idempotency key."""
+
+    def commit(self, ctx: Context, args: BaseModel, draft: Draft | None) -> Receipt:
+        source, details = self.row.source, self.row.details
+        secrets = secret_values(source)
+        given = plain(args)
+        url = source.base_url + _path(details, given)
+        ours = {name.lower() for name in secrets}
+        theirs = {k: v for k, v in _headers(details, given).items() if k.lower() not in ours}
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity", **theirs, **secrets}
+        if details["method"] not in ("GET", "HEAD", "OPTIONS"):
+            headers["Idempotency-Key"] = ctx.request_id
+        body = {"json": given["body"]} if "body" in given else {}
+        try:
+            response = http.send(
+                ctx,
+                details["method"],
+                url,
+                ask=http.bounded,
+                params=_query(details, given),
+                headers=headers,
+                **body,
+            )
+        except NoEffect as error:
+            said = " ".join(filter(None, [str(error), str(error.data.get("answer", ""))[:300]]))
+            raise NoEffect(
+                error.code,
+                kept(shown(said, 500), args, secrets),
+                is_passing=error.is_passing,
+                retry_after=error.retry_after,
+            ) from error
+        except httpx2.HTTPStatusError as error:
+            said = _("The server says that it went wrong (%(status)s): “%(words)s”") % {
+                "status": error.response.status_code,
+                "words": shown(error.response.text, 500),
+            }
+            raise Unclear(kept(said, args, secrets)) from error
+        data = {"status": response.status_code, "content": _content(response)}
+        return Receipt(bounded(kept(data, args, secrets)), kept(cut(response.text), args, secrets))
+
+
+def _content(response: httpx2.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        return cut(response.text)
+
+
+def _of(details: Data, given: Data, place: str) -> list[tuple[Data, Any]]:
+    """The parameters of one place that have a value."""
+    return [
+        (each, given[each["argument"]])
+        for each in details["parameters"]
+        if each["in"] == place and given.get(each["argument"]) is not None
+    ]
+
+
+def _path(details: Data, given: Data) -> str:
+    """The path with its values in it. Raises NoEffect for a value that would lead elsewhere."""
+    path: str = details["path"]
+    for parameter, value in _of(details, given, "path"):
+        text = _simple(value)
+        if text.strip(".") == "":
+            said = _("“%(value)s” cannot be part of an address.") % {"value": text}
+            raise NoEffect("bad_path", said)
+        path = path.replace("{" + parameter["name"] + "}", quote(text, safe=""))
+    return path
+
+
+def _query(details: Data, given: Data) -> list[tuple[str, str]]:
+    pairs = []
+    for parameter, value in _of(details, given, "query"):
+        name, explodes = parameter["name"], parameter.get("explode", True)
+        if isinstance(value, dict):
+            deep = parameter.get("style") == "deepObject"
+            pairs += [
+                (f"{name}[{key}]" if deep else key, _simple(item)) for key, item in value.items()
+            ]
+        elif isinstance(value, list) and explodes:
+            pairs += [(name, _simple(item)) for item in value]
+        else:
+            pairs.append((name, _simple(value)))
+    return pairs
+
+
+def _headers(details: Data, given: Data) -> dict[str, str]:
+    """Raises NoEffect for a value that is more than one line."""
+    headers = {each["name"]: _simple(value) for each, value in _of(details, given, "header")}
+    if any(not value.isprintable() or not value.isascii() for value in headers.values()):
+        raise NoEffect("bad_header", _("The value of a header has signs that it cannot have."))
+    return headers
+
+
+def _simple(value: Any) -> str:
+    """As it stands in an address: the items of a list with commas between them."""
+    match value:
+        case str():
+            return value
+        case list():
+            return ",".join(map(_simple, value))
+    return json.dumps(value, ensure_ascii=False)
