@@ -1,5 +1,6 @@
 """Data folders for the time of one process, under the system's folder for such things."""
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -33,7 +34,8 @@ class ScratchFolder:
 
 def _sweep() -> None:
     for folder in Path(tempfile.gettempdir()).resolve().glob(f"{PREFIX}*"):
-        if folder.stat().st_uid == os.geteuid() and not is_up(folder):
-            for data_dir in (folder, *folder.iterdir()):
-                end_leftovers(data_dir)
-            shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # whose it was has just removed it
+            if folder.stat().st_uid == os.geteuid() and not is_up(folder):
+                for data_dir in (folder, *folder.iterdir()):
+                    end_leftovers(data_dir)
+                shutil.rmtree(folder, ignore_errors=True)

@@ -28,8 +28,8 @@ class WorldError(Exception):
 
 @dataclass(frozen=True)
 class World:
-    """Where the world lives: its folder, the folder of old mail, its three ports, and the address
-    of its database, "" if it has none.
+    """Where the world lives: its folder, the folder of old mail, its three ports, the address of
+    its database ("" if it has none), and the folder of files if that is not one of its own.
     """
 
     folder: Path
@@ -38,6 +38,7 @@ class World:
     smtp_port: int
     caldav_port: int
     database: str = ""
+    files: Path | None = None
 
 
 class _Server(uvicorn.Server):
@@ -64,7 +65,7 @@ async def serve(world: World, announce: Callable[[str], None]) -> None:
     world.folder.mkdir(parents=True, exist_ok=True)
     with _alone_in(world.folder):
         ensure_archive(world.archive)
-        ensure_files(world.folder / "files")
+        _ensure_files(world)
         _ensure_database(world)
         ensure_repository(world.folder)
         faults = Faults(world.folder)
@@ -106,6 +107,17 @@ async def _serve_http(
         f"caldav {world.caldav_port}, record in {world.folder}"
     )
     await serving
+
+
+def _ensure_files(world: World) -> None:
+    """Its own folder of files; or a way to the one that tools are pointed at, whose log is a part
+    of the record.
+    """
+    own = world.folder / "files"
+    if world.files is None or world.files == own:
+        ensure_files(own)
+    elif not own.exists():
+        own.symlink_to(world.files, target_is_directory=True)
 
 
 def _ensure_database(world: World) -> None:

@@ -80,6 +80,7 @@ def arguments(name: str, **changes: Any) -> BaseModel:
             "url": f"{settings.HOOKS_URL}/deliveries",
             "body": {"event": "numbers.ready"},
         },
+        "files.write": {"path": "notes/q3.md", "text": "Tuesday, ten o’clock."},
         "tickets.create": {"title": "Printer", "body": "It is broken again."},
     }
     return tool(name).parse(raw[name] | changes)

@@ -155,3 +155,17 @@ def test_a_fault_with_a_key_hits_the_effect_that_carries_it_and_no_other(
     with pytest.raises(Exception):  # noqa: B017  (each tool has its own)
         act(name, mine, **({"to": ["mine@team.example"]} if service == "smtp" else {}))
     assert len(world.effects(mine)) == len(world.effects(other)) == 1
+
+
+def test_files_that_are_elsewhere_are_a_part_of_its_record(
+    tmp_path: Path, settings: Settings, new_context: NewContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "office"
+    elsewhere.mkdir()
+    monkeypatch.setenv("FILES_DIR", str(elsewhere))
+    with running_world(tmp_path / "w") as world:
+        settings.FILES_DIR = elsewhere
+        ctx = new_context()
+        act("files.write", ctx)
+        assert [each.tool for each in world.effects(ctx)] == ["files.write"]
+        assert [each.name for each in elsewhere.iterdir() if each.name != ".agentruns"] == ["notes"]

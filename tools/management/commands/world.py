@@ -20,6 +20,7 @@ class Command(BaseCommand):
             smtp_port=settings.WORLD_SMTP_PORT,
             caldav_port=settings.WORLD_CALDAV_PORT,
             database=settings.SQL_TOOL_URL,
+            files=Path(settings.FILES_DIR),
         )
         try:
             asyncio.run(serve(world, self._announce))
