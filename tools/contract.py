@@ -183,6 +183,16 @@ class CannotUndo:
     why: str
 
 
+@dataclass(frozen=True)
+class FollowUp:
+    """What a person may want next where nothing can be undone: `label` is for a link, `goal` is
+    what an agent would be asked to do, to be changed by the person before it is.
+    """
+
+    label: str
+    goal: str
+
+
 LookupResult: TypeAlias = Receipt | NotLanded | Unknown
 UndoResult: TypeAlias = UndoReceipt | Changed | CannotUndo
 
@@ -202,6 +212,8 @@ class ToolImplementation(Protocol):
 
     Arguments that are secret are declared as pydantic's `SecretStr`, and shown to nobody. The
     secret itself is forgotten once the call has ended; so no draft and no receipt may hold it.
+
+    What cannot be undone may have `follow_up(args) -> FollowUp`: what a person can do about it.
 
     A step of an atomic unit has `unit_key(args) -> str`: what tells one unit from another.
 

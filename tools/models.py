@@ -22,21 +22,12 @@ TIER_LABELS = {
 
 MOST_APPROVALS = 5
 
-# Seconds between the longest time that a call may take and the end of the executor's own patience:
-# for what is prepared before it, and recorded after it.
-TIME_TO_SPARE = 30
-
-
-def longest_time_limit() -> int:
-    """Seconds: an executor that takes longer over one task is ended."""
-    return max(1, settings.EXECUTOR_LIMIT - TIME_TO_SPARE)
-
 
 def at_most_the_executors(seconds: int) -> None:
     """Refuse a time limit that no executor would live to see."""
-    if seconds > longest_time_limit():
+    if seconds > registry.longest_timeout():
         sentence = _("At most %(limit)d seconds: what takes longer is ended from outside.")
-        raise ValidationError(sentence % {"limit": longest_time_limit()})
+        raise ValidationError(sentence % {"limit": registry.longest_timeout()})
 
 
 class ToolManager(models.Manager["Tool"]):

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ValidationError
 
-from tools.contract import Tier, ToolImplementation, Unit
+from tools.contract import FollowUp, Tier, ToolImplementation, Unit
 from tools.errors import BadArguments, RegistrationError
 from tools.secrets import MASK, has_secrets, secrets_of
 from tools.storable import is_storable
@@ -23,7 +24,9 @@ T = TypeVar("T", bound=type)
 
 # What a ledger's column holds of the name of an atomic unit, or of an item.
 NAME_LENGTH = 200
-LONGEST_TIMEOUT = 240.0  # seconds; whoever carries out calls gives each a little more
+# Seconds between the longest time that a call may take and the end of the executor's own patience:
+# for what is prepared before it, and recorded after it.
+TIME_TO_SPARE = 30
 
 _tools: dict[str, "RegisteredTool"] = {}
 # Where else to look for a name that our code does not have (tools/imports/loader.py).
@@ -127,6 +130,11 @@ class RegisteredTool:
     def describe(self, args: BaseModel) -> str:
         """What this call does, in one plain line."""
         return str(self.impl.describe(args)).translate(VISIBLE)
+
+    def follow_up(self, args: BaseModel) -> FollowUp | None:
+        """What a person may want next, once this call is done and cannot be undone."""
+        impl: Any = self.impl
+        return impl.follow_up(args) if _has(self.impl, "follow_up") else None
 
     def unit_of_call(self, args: BaseModel) -> tuple[str, int, int] | None:
         """The atomic unit that a call is part of: its name, which step, of how many; or None."""
@@ -289,10 +297,16 @@ def _unit_gaps(name: str, impl: object, tier: object, unit: Unit | None) -> list
     return gaps
 
 
+def longest_timeout() -> int:
+    """Seconds: an executor that takes longer over one task is ended."""
+    return max(1, settings.EXECUTOR_LIMIT - TIME_TO_SPARE)
+
+
 def _time_gaps(name: str, timeout: float) -> list[str]:
-    if 0 < timeout <= LONGEST_TIMEOUT:
+    if 0 < timeout <= longest_timeout():
         return []
-    return [f"Tool “{name}”: write timeout=<seconds>, more than 0 and at most {LONGEST_TIMEOUT:g}."]
+    most = longest_timeout()
+    return [f"Tool “{name}”: write timeout=<seconds>, more than 0 and at most {most}."]
 
 
 def _item_gaps(name: str, impl: object, tier: object) -> list[str]:

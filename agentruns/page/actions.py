@@ -36,6 +36,8 @@ from agentruns.states import CALL, WAITING
 from compensation.models import Compensation
 from compensation.queries import foresee
 from tools import registry
+from tools.contract import FollowUp
+from tools.errors import BadArguments
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Action:
     can_look_up: bool = False
     is_looking_up: bool = False
     asks_until: datetime | None = None
+    follow_up: FollowUp | None = None
     items: list[Item] = field(default_factory=list)
     items_words: str = ""
 
@@ -135,6 +138,7 @@ def action_of(call: ToolCall, context: Context) -> Action:
         can_look_up=bool(registered and registered.has_lookup),
         is_looking_up=call.state == "in_doubt" and call.next_lookup_at is not None,
         asks_until=call.consent_expires_at if call.state == "awaiting_approval" else None,
+        follow_up=_follow_up(call) if foreseen.code == "impossible" else None,
         items=items,
         items_words=count_items(items),
     )
@@ -288,6 +292,15 @@ def _receipt(call: ToolCall) -> list[Field]:
     number = Field(_("Number"), call.request_id)
     rest = {key: value for key, value in (call.receipt or {}).items() if key not in OF_ITEMS}
     return [*fields_of(rest), number]
+
+
+def _follow_up(call: ToolCall) -> FollowUp | None:
+    """What a person may ask for next where nothing can be undone."""
+    registered = registry.get(call.tool)
+    try:
+        return registered.follow_up(call.arguments(registered)) if registered else None
+    except BadArguments:
+        return None
 
 
 def _undo_words(code: str, text: str) -> str:

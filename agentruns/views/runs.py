@@ -37,7 +37,11 @@ def new_run(request: HttpRequest) -> HttpResponse:
     found = choices()
     agents = [choice.agent for choice in found]
     if request.method != "POST":
-        initial = {"agent": request.GET.get("agent") or _first(agents), "key": new_key()}
+        initial = {
+            "agent": request.GET.get("agent") or _first(agents),
+            "goal": request.GET.get("goal", ""),
+            "key": new_key(),
+        }
         return _form(request, found, NewRunForm(initial=initial, agents=agents))
     if "example" in request.POST:
         initial = _with_example(request.POST, agents)

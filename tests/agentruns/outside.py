@@ -21,6 +21,7 @@ from tools.contract import (
     Changed,
     Context,
     Draft,
+    FollowUp,
     LookupResult,
     NotLanded,
     Receipt,
@@ -167,6 +168,9 @@ class Send:
 
     def describe(self, args: Args) -> str:
         return f"send “{args.what}”"
+
+    def follow_up(self, args: Args) -> FollowUp:
+        return FollowUp("Send it better", f"Send “{args.what}” & more, better")
 
     def commit(self, ctx: Context, args: Args, draft: Draft | None) -> Receipt:
         return outside.act("test.send", ctx)

@@ -6,8 +6,9 @@ from django.test import Client
 from django.urls import reverse
 
 from tools.contract import Tier
-from tools.models import Tool, longest_time_limit
+from tools.models import Tool
 from tools.policy import LOOSEN_IMPORTED, combined, effective, may_set_tier
+from tools.registry import longest_timeout
 
 LIST = reverse("admin:tools_tool_changelist")
 
@@ -64,7 +65,7 @@ def test_the_form_offers_what_may_be_chosen(browser: Client) -> None:
         {"reason": "x" * 501},
         {"approvals_needed": "6"},
         {"time_limit": "0"},
-        {"time_limit": str(longest_time_limit() + 1)},
+        {"time_limit": str(longest_timeout() + 1)},
         {"rate_limit": "0"},
     ],
     ids=str,

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tools.builtin import sent
 from tools.builtin.fields import Address, Line, Text
-from tools.builtin.smtp import compose, hand_over, message_id
+from tools.builtin.smtp import compose, correction, hand_over, message_id
 from tools.builtin.words import listed
-from tools.contract import Context, Data, Draft, LookupResult, Receipt, Tier
+from tools.contract import Context, Data, Draft, FollowUp, LookupResult, Receipt, Tier
 from tools.errors import NoEffect
 from tools.registry import tool
 
@@ -132,6 +132,9 @@ class EmailSend:
     def describe(self, args: SendEmail) -> str:
         words = {"subject": args.subject, "people": listed(args.to)}
         return _("Mail “%(subject)s” to %(people)s") % words
+
+    def follow_up(self, args: SendEmail) -> FollowUp:
+        return correction(args.subject, args.to)
 
     def prepare(self, ctx: Context, args: SendEmail) -> Draft:
         """Compose the mail, so that nothing but sending is left for `commit`."""

@@ -6,9 +6,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tools.builtin.fields import Address, Line, Text, each_once
-from tools.builtin.smtp import compose, hand_over, message_id
+from tools.builtin.smtp import compose, correction, hand_over, message_id
 from tools.builtin.words import listed
-from tools.contract import Context, Data, Draft, Receipt, Tier
+from tools.contract import Context, Data, Draft, FollowUp, Receipt, Tier
 from tools.registry import tool
 
 LONGEST_HOLD = 600  # seconds
@@ -65,6 +65,9 @@ class EmailSendLater:
             )
             % words
         )
+
+    def follow_up(self, args: SendLater) -> FollowUp:
+        return correction(args.subject, args.to)
 
     def item_keys(self, args: SendLater) -> list[str]:
         return args.to

@@ -12,10 +12,19 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from tools.contract import Context
+from tools.contract import Context, FollowUp
 from tools.errors import NoEffect
 
 _WIRE = policy.SMTP.clone(cte_type="7bit")
+
+
+def correction(subject: str, to: Sequence[str]) -> FollowUp:
+    """A mail that has left can be corrected by another one, which is asked for like any."""
+    goal = _(
+        "Send a correction of the mail “%(subject)s” to %(people)s. What was wrong, and what is "
+        "right: "
+    )
+    return FollowUp(_("Write a correction"), goal % {"subject": subject, "people": ", ".join(to)})
 
 
 def message_id(key: str) -> str:
