@@ -10,7 +10,6 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
-from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 from django.utils.timezone import localtime, now
 from django.utils.translation import gettext as _
@@ -168,5 +167,5 @@ def _what(entry: Entry) -> Any:
 
 
 def moment(at: datetime) -> str:
-    """A time to the minute, with its day."""
-    return date_format(localtime(at), "j M Y, H:i")
+    """A time to the minute, with its day, as in the admin's other tables."""
+    return f"{localtime(at):%Y-%m-%d %H:%M}"
