@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
-from tests.tools.builtin.calls import act, arguments, lookup, prepare, tool
+from tests.tools.builtin.calls import act, arguments, lookup, prepare, tool, undo
 from tests.tools.conftest import NewContext, RunningWorld
-from tools.contract import NotLanded, Receipt
+from tools.contract import NotLanded, Receipt, UndoReceipt
 from tools.errors import BadArguments, NoEffect
 from tools.gitcli import git
 
@@ -135,3 +135,14 @@ def test_a_refused_draft_request_after_the_push_is_reported_as_half_landed(
     assert "no draft request was opened" in receipt.response
     assert f"A pull request already exists for demo:{branch}" in receipt.response
     assert len(world.effects(ctx)) == 1
+
+
+def test_undo_of_a_branch_whose_draft_was_refused_deletes_the_branch(
+    world: RunningWorld, new_context: NewContext
+) -> None:
+    ctx = new_context()
+    receipt = act("git.open_draft", ctx)
+    partial = Receipt(receipt.data | {"draft": None})
+    assert isinstance(undo("git.open_draft", ctx, partial), UndoReceipt)
+    branch = f"refs/heads/{receipt.data['branch']}"
+    assert git("ls-remote", "--", str(world.folder / "repo.git"), branch, timeout=10) == ""
