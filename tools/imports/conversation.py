@@ -63,7 +63,8 @@ class Conversation:
     """One session. `key`: the id of the one call in it, for the server to tell it by.
 
     `has_sent`: from then on, nobody knows what an error means. `is_given_up`: nothing is sent any
-    more. `is_answered`: there was an answer to the call, whatever it says.
+    more. `is_answered`: there was an answer to the call, whatever it says; `result`, if it is one,
+    from then on, while the conversation is still being wound up.
     """
 
     server: Server
@@ -71,6 +72,7 @@ class Conversation:
     has_sent: bool = False
     is_given_up: bool = False
     is_answered: bool = False
+    result: Data | None = None
     session: ClientSession | None = None
 
     async def list_tools(self) -> tuple[list[Data], str]:
@@ -103,7 +105,7 @@ class Conversation:
             except MCPError as error:
                 self.is_answered = error.code != CONNECTION_CLOSED
                 raise _meaning(error) from error
-            self.is_answered = True
+            self.is_answered, self.result = True, result
             return result
 
     async def give_up(self, reason: str) -> bool | None:
@@ -237,6 +239,8 @@ class _Client(httpx2.AsyncClient):
     """Reads no more of an answer than LARGEST_MESSAGE."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        if request.method == "DELETE":  # the end of a session: nobody waits for the answer
+            request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), 1.0)
         response = await super().send(request, **options)
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _BoundedStream(response.stream)

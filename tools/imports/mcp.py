@@ -179,6 +179,9 @@ class _Call:
         except NotYet:
             if self.future.done():  # by a time limit in there, not by ours
                 raise self._meaning(TimeoutError()) from None
+            if self.talk.result is not None:  # only the end of the conversation takes its time
+                result: Data = self.talk.result
+                return result
             raise
         except (Exception, CancelledError) as error:
             meaning = self._meaning(error)

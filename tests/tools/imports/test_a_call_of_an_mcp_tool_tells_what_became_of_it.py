@@ -1,5 +1,7 @@
 """What is known to have had no effect, what has landed, and what nobody knows (protocol §8)."""
 
+import time
+
 import pytest
 
 from tests.tools.imports.calls import Caller
@@ -117,3 +119,19 @@ def test_a_secret_argument_goes_out_and_stays_out_of_the_receipt(
 
     assert program.journal("began")[0]["arguments"]["pin"] == "9273-5521"
     assert "9273" not in str(receipt)
+
+
+def test_an_answer_counts_also_of_a_server_that_does_not_end(
+    plain: McpServer, caller: Caller
+) -> None:
+    look(plain)
+    began = time.monotonic()
+    caller.call("acme.book", what="a room")
+    took = time.monotonic() - began
+    plain.order(mode="stays")
+
+    # Less than what it takes to end the program by force, unless this machine is very slow.
+    receipt = caller.call("acme.book", timeout=2 * took + 1, what="a room")
+
+    assert receipt.response == "It is done."
+    assert caller.told == []
