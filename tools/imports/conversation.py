@@ -7,6 +7,7 @@ it in a thread of its own, so that whoever waits can look after other things mea
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +43,7 @@ CALL = "tools/call"
 CANCELLED = -32800  # “request cancelled”, where a server says so by number
 NOT_EXECUTED = (INVALID_PARAMS, METHOD_NOT_FOUND)
 PATIENCE = 1.5  # seconds, for the server to hear that it should stop
+PATIENT = 20.0  # seconds that an open conversation waits for its call to be let out
 MOST_PAGES = 20  # of a list of tools
 LARGEST_MESSAGE = 8 * 1024 * 1024  # bytes of one answer
 _RESULT: TypeAdapter[CallToolResult] = TypeAdapter(CallToolResult)
@@ -63,7 +65,8 @@ class Conversation:
     """One session. `key`: the id of the one call in it, for the server to tell it by.
 
     `has_sent`: from then on, nobody knows what an error means. `is_given_up`: nothing is sent any
-    more. `is_answered`: there was an answer to the call, whatever it says.
+    more. `is_answered`: there was an answer to the call, whatever it says; `result`, if it is one,
+    from then on, while the conversation is still being wound up.
     """
 
     server: Server
@@ -71,6 +74,9 @@ class Conversation:
     has_sent: bool = False
     is_given_up: bool = False
     is_answered: bool = False
+    result: Data | None = None
+    open: Future[None] = field(default_factory=Future)
+    go: anyio.Event | None = None
     session: ClientSession | None = None
 
     async def list_tools(self) -> tuple[list[Data], str]:
@@ -79,21 +85,19 @@ class Conversation:
             info = session.server_info
             return [_as_data(tool) async for tool in _tools(session)], info.name if info else ""
 
-    async def call(
-        self,
-        name: str,
-        arguments: Data,
-        check: Callable[[Data | None], None],
-        sending: Callable[[], None],
-    ) -> Data:
-        """Have `check` look at the tool as it is now, and call it. The result, as data.
+    async def call(self, name: str, arguments: Data, check: Callable[[Data | None], None]) -> Data:
+        """Have `check` look at the tool as it is now; say that it is `open`; and call it as soon as
+        `go` is set, which it waits PATIENT seconds for. The result, as data.
 
-        Raises NoEffect where the server says that it did nothing; whatever `check` and `sending`
-        raise; and anything else: once it `has_sent`, nobody knows what has happened then.
+        Raises NoEffect where the server says that it did nothing; whatever `check` raises; and
+        anything else: once it `has_sent`, nobody knows what has happened then.
         """
         async with self._open() as session:
             check(await _find(session, name))
-            sending()
+            self.go = anyio.Event()
+            self.open.set_result(None)
+            with anyio.fail_after(PATIENT):
+                await self.go.wait()
             if self.is_given_up:
                 raise TimeoutError
             self.has_sent = True
@@ -103,7 +107,7 @@ class Conversation:
             except MCPError as error:
                 self.is_answered = error.code != CONNECTION_CLOSED
                 raise _meaning(error) from error
-            self.is_answered = True
+            self.is_answered, self.result = True, result
             return result
 
     async def give_up(self, reason: str) -> bool | None:
@@ -237,6 +241,8 @@ class _Client(httpx2.AsyncClient):
     """Reads no more of an answer than LARGEST_MESSAGE."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        if request.method == "DELETE":  # the end of a session: nobody waits for the answer
+            request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), 1.0)
         response = await super().send(request, **options)
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _BoundedStream(response.stream)

@@ -1,24 +1,25 @@
 """Tools of an MCP server: how they are listed, and how one is called.
 
-The conversation has a thread and an event loop of its own. The thread that called keeps an eye on
-the deadline and on Stop, asks the server to stop where it has to, and puts on record what came of
-that: `sent` (the server heard it, and has not confirmed), `acknowledged` (it said that the call
-was cancelled), or `unknown` (whether it heard it).
+`prepare` opens the conversation and compares the tool with what an admin has looked at, so that
+`commit` has nothing to do but to send. It has a thread and an event loop of its own. The thread
+that called keeps an eye on the deadline and on Stop, asks the server to stop where it has to, and
+puts on record what came of that: `sent` (the server heard it, and has not confirmed),
+`acknowledged` (it said that the call was cancelled), or `unknown` (whether it heard it).
 """
 
 import shlex
 import time
 from collections.abc import Iterator
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import contextmanager
+from contextlib import ExitStack
 from functools import cache
 from importlib import import_module
 from typing import Any
 from uuid import uuid4
 
 import httpx2
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from anyio.from_thread import start_blocking_portal
 from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
@@ -92,15 +93,34 @@ def offer_of(tool: Data) -> Offer:
 
 
 class McpTool(Imported):
-    """One tool of a server. What it answered is all that anybody knows: there is no look-up."""
+    """One tool of a server. What it answered is all that anybody knows: there is no look-up.
+
+    An open conversation is no draft to be found later: it lives in this process, and ends by itself
+    when nobody goes on with it. `commit` opens another then.
+    """
+
+    def prepare(self, ctx: Context, args: BaseModel) -> Draft:
+        _close_what_is_over()
+        _waiting[ctx.request_id] = _opened(self.row, ctx, args, secret_values(self.row.source))
+        return Draft()
+
+    def void(self, ctx: Context, draft: Draft) -> None:
+        if (call := _waiting.pop(ctx.request_id, None)) is not None:
+            call.close()
 
     def commit(self, ctx: Context, args: BaseModel, draft: Draft | None) -> Receipt:
         secrets = secret_values(self.row.source)
+        call = _waiting.pop(ctx.request_id, None)
+        if call is None or call.is_over:
+            if ctx.is_stopped():
+                raise StopSignal
+            call = _opened(self.row, ctx, args, secrets)
         try:
-            with _calling(self.row, ctx, args, secrets) as call:
-                result = call.outcome()
+            result = call.outcome(ctx)
         except Unclear as error:
             raise Unclear(kept(str(error), args, secrets)) from error
+        finally:
+            call.close()
         return _receipt(kept(result, args, secrets))
 
 
@@ -131,32 +151,55 @@ def _small(item: Data) -> Data:
 
 
 class _Call:
-    """A call under way, seen from the thread that waits for it."""
+    """A call on its way, seen from the thread that waits for it."""
 
-    def __init__(self, row: ImportedTool, ctx: Context, talk: Any, portal: BlockingPortal) -> None:
+    def __init__(self, row: ImportedTool, ctx: Context, arguments: Data, talk: Any) -> None:
         self.row = row
         self.ctx = ctx
         self.talk = talk
-        self.portal = portal
-        self.deadline = time.monotonic() + ctx.timeout
-        self.future: Future[Data] | None = None
         self.found: list[Data | None] = []
-
-    def start(self, arguments: Data) -> None:
-        self.future = self.portal.start_task_soon(
-            self.talk.call, self.row.remote_name, arguments, self._check, self.ctx.sending
+        self._ends = ExitStack()
+        self.portal = self._ends.enter_context(start_blocking_portal())
+        self.future: Future[Data] = self.portal.start_task_soon(
+            talk.call, row.remote_name, arguments, self._check
         )
 
-    def outcome(self) -> Data:
-        """Wait for the result; ask for an end when the time is over, or the run was stopped."""
+    @property
+    def is_over(self) -> bool:
+        """Whether the conversation has ended, or nobody waited for it in time."""
+        return self.future.done()
+
+    def close(self) -> None:
+        """Whatever is still being said is broken off."""
+        self.future.cancel()
+        self._ends.close()
+
+    def open(self) -> None:
+        """Wait until there is nothing left to do but to send. Raises NoEffect."""
+        wait([self.talk.open, self.future], self.ctx.timeout, FIRST_COMPLETED)
+        if self.talk.open.done():
+            return
+        if not self.future.done():
+            said = _("The server took too long before it was asked, so nothing was sent.")
+            raise NoEffect("too_late", said, is_passing=True)
+        self._result(0)
+
+    def outcome(self, ctx: Context) -> Data:
+        """Send, and wait for the result; ask for an end when the time is over, or the run was
+        stopped.
+        """
+        self.ctx = ctx
+        deadline = time.monotonic() + ctx.timeout
+        ctx.sending()
+        self.portal.call(self.talk.go.set)
         while True:
-            left = self.deadline - time.monotonic()
+            left = deadline - time.monotonic()
             if left <= 0:
                 return self._give_up("timed out")
             try:
                 return self._result(min(LOOK_EVERY, left))
             except NotYet:
-                if self.ctx.is_stopped():
+                if ctx.is_stopped():
                     return self._give_up("stopped by a person")
 
     def _check(self, tool: Data | None) -> None:
@@ -173,12 +216,14 @@ class _Call:
         """The result; NotYet if there is none within `patience` seconds. Raises NoEffect, Unclear,
         or whatever else went wrong after it was sent.
         """
-        assert self.future is not None
         try:
             return self.future.result(patience)
         except NotYet:
             if self.future.done():  # by a time limit in there, not by ours
                 raise self._meaning(TimeoutError()) from None
+            if self.talk.result is not None:  # only the end of the conversation takes its time
+                result: Data = self.talk.result
+                return result
             raise
         except (Exception, CancelledError) as error:
             meaning = self._meaning(error)
@@ -212,10 +257,7 @@ class _Call:
     def _give_up(self, reason: str) -> Data:
         """Ask the server to stop, put that on record, and hear its last word."""
         was_heard: bool | None = self.portal.call(self.talk.give_up, reason)
-        if was_heard is None:
-            if reason == "timed out":
-                said = _("The server took too long before it was asked, so nothing was sent.")
-                raise NoEffect("too_late", said)
+        if was_heard is None:  # it was about to be
             raise StopSignal
         self.ctx.tell(CANCELLATION, status="sent" if was_heard else "unknown")
         try:
@@ -234,20 +276,26 @@ class _Call:
             raise
 
 
-@contextmanager
-def _calling(
-    row: ImportedTool, ctx: Context, args: BaseModel, secrets: dict[str, str]
-) -> Iterator[_Call]:
-    """A call, begun; at the end of the block its conversation is over."""
-    talk = _conversation(row.source, ctx.request_id, secrets)
-    with start_blocking_portal() as portal:
-        call = _Call(row, ctx, talk, portal)
-        call.start(plain(args))
-        assert call.future is not None
-        try:
-            yield call
-        finally:
-            call.future.cancel()
+# Conversations that are open, by the call's key: between its `prepare` and its `commit`.
+_waiting: dict[str, _Call] = {}
+
+
+def _opened(row: ImportedTool, ctx: Context, args: BaseModel, secrets: dict[str, str]) -> _Call:
+    """A conversation in which there is nothing left to do but to send. Raises NoEffect."""
+    call = _Call(row, ctx, plain(args), _conversation(row.source, ctx.request_id, secrets))
+    try:
+        call.open()
+    except BaseException:
+        call.close()
+        raise
+    return call
+
+
+def _close_what_is_over() -> None:
+    """Of calls that were held after they had been prepared, and went on elsewhere or never."""
+    for key in [key for key, call in _waiting.items() if call.is_over]:
+        if (call := _waiting.pop(key, None)) is not None:
+            call.close()
 
 
 def _conversation(source: ToolSource, key: str, secrets: dict[str, str]) -> Any:

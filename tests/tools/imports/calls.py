@@ -9,10 +9,13 @@ from tools.contract import Context, Receipt
 
 @dataclass
 class Caller:
-    """Makes calls, and keeps what was told about them. `is_stopped`: as if a person had."""
+    """Makes calls, and keeps what was told about them. `is_stopped`: as if a person had. Without
+    `prepares`, as an executor does that takes over a call which another one has prepared.
+    """
 
     ctx: Context
     is_stopped: bool = False
+    prepares: bool = True
     told: list[tuple[str, str]] = field(default_factory=list)
     sent: list[bool] = field(default_factory=list)
 
@@ -26,5 +29,8 @@ class Caller:
             is_stopped=lambda: self.is_stopped,
             tell=lambda kind, **data: self.told.append((kind, data["status"])),
         )
-        receipt: Receipt = item.impl.commit(ctx, item.parse(arguments), None)
+        impl: Any = item.impl
+        args = item.parse(arguments)
+        draft = impl.prepare(self.ctx, args) if self.prepares and item.has_prepare else None
+        receipt: Receipt = impl.commit(ctx, args, draft)
         return receipt

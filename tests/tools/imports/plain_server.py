@@ -2,7 +2,8 @@
 
 `plain_server.py FOLDER`, with the orders and the journal of mcp_server.py. Modes: `ok`, `confirms`
 (waits, and answers a cancellation with an error that says so), `finishes` (waits, and answers a
-cancellation with the result), `silent` (hears nothing at all once it has begun).
+cancellation with the result), `silent` (hears nothing at all once it has begun), `stays` (answers,
+and does not end when it is told to).
 """
 
 import json
@@ -56,7 +57,7 @@ def main() -> None:
             case "tools/call":
                 params = request["params"]
                 note(did="began", tool=params["name"], arguments=params.get("arguments"))
-                if orders()["mode"] == "ok":
+                if orders()["mode"] in ("ok", "stays"):
                     result(request)
                 elif orders()["mode"] == "silent":
                     time.sleep(30)
@@ -70,6 +71,8 @@ def main() -> None:
                 else:
                     error = {"code": 0, "message": "Request cancelled"}
                     say(id=cancelled["id"], error=error)
+    if orders()["mode"] == "stays":
+        time.sleep(30)
 
 
 main()

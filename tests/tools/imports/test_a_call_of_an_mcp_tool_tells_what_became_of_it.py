@@ -1,10 +1,15 @@
 """What is known to have had no effect, what has landed, and what nobody knows (protocol §8)."""
 
+import time
+from typing import Any
+
 import pytest
 
 from tests.tools.imports.calls import Caller
 from tests.tools.imports.conftest import Allow, look
 from tests.tools.imports.serving import BOOK, LOGIN, McpServer
+from tools import registry
+from tools.contract import Draft
 from tools.errors import NoEffect, Unclear
 from tools.imports.models import ToolSource
 
@@ -117,3 +122,40 @@ def test_a_secret_argument_goes_out_and_stays_out_of_the_receipt(
 
     assert program.journal("began")[0]["arguments"]["pin"] == "9273-5521"
     assert "9273" not in str(receipt)
+
+
+def test_an_answer_counts_also_of_a_server_that_does_not_end(
+    plain: McpServer, caller: Caller
+) -> None:
+    look(plain)
+    began = time.monotonic()
+    caller.call("acme.book", what="a room")
+    took = time.monotonic() - began
+    plain.order(mode="stays")
+
+    # Less than what it takes to end the program by force, unless this machine is very slow.
+    receipt = caller.call("acme.book", timeout=2 * took + 1, what="a room")
+
+    assert receipt.response == "It is done."
+    assert caller.told == []
+
+
+def test_a_call_that_another_executor_has_prepared_is_made_all_the_same(
+    plain: McpServer, caller: Caller
+) -> None:
+    look(plain)
+    caller.prepares = False
+
+    assert caller.call("acme.book", what="a room").response == "It is done."
+
+
+def test_what_was_prepared_and_is_dropped_is_never_sent(plain: McpServer, caller: Caller) -> None:
+    look(plain)
+    item = registry.get("acme.book")
+    assert item is not None
+    impl: Any = item.impl
+
+    impl.void(caller.ctx, impl.prepare(caller.ctx, item.parse({"what": "a room"})))
+    impl.void(caller.ctx, Draft())
+
+    assert plain.journal() == []

@@ -81,7 +81,7 @@ def test_what_was_stopped_before_it_was_sent_is_not_sent(
     program: McpServer, caller: Caller
 ) -> None:
     look(program)
-    caller.is_stopped = True
+    caller.is_stopped, caller.prepares = True, False
 
     with pytest.raises(StopSignal):
         caller.call("acme.book", what="a room")
