@@ -6,7 +6,7 @@ one, and only while the run may still act. The gate uses it up.
 Called by the review app under the run's lock, in the transaction that keeps the decision.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -39,7 +39,7 @@ def ask(run: Run, call: ToolCall, *, approvals: int = 1, is_double: bool = False
     """Have the call wait for so many people, until its approval runs out. `is_double`: the same
     effect stands in the thread already.
     """
-    expires = clock().now + timedelta(seconds=settings.APPROVAL_TTL)
+    expires = _from_now()
     data = {"digest": call.args_digest, "expires_at": expires.isoformat(), "needed": approvals}
     move_call(
         run,
@@ -53,6 +53,11 @@ def ask(run: Run, call: ToolCall, *, approvals: int = 1, is_double: bool = False
     )
 
 
+def _from_now() -> datetime:
+    """When a question, or an answer to it, runs out."""
+    return clock().now + timedelta(seconds=settings.APPROVAL_TTL)
+
+
 def needed(call: ToolCall, policy: Policy) -> int:
     """How many people have to agree if anybody is asked: the stricter of then and now."""
     return max(1, call.consents_needed, policy.approvals)
@@ -60,7 +65,8 @@ def needed(call: ToolCall, policy: Policy) -> int:
 
 def approve(run: Run, call: ToolCall, *, by: Any, digest: str) -> None:
     """One person agrees to exactly the arguments of `digest`; when enough have, the call goes,
-    once. Raises WrongState, also for somebody who has agreed already.
+    once, and as long from now as there was to decide. Raises WrongState, also for somebody who has
+    agreed already.
     """
     _must_be_open(call)
     if digest != call.args_digest:
@@ -75,13 +81,15 @@ def approve(run: Run, call: ToolCall, *, by: Any, digest: str) -> None:
         save(call, consent_count=count, consents_needed=of)
         record(run, "call.approval_given", actor=person(by), call=call, **data)
         return
+    expires = _from_now()
     move_call(
         run,
         call,
         "approve",
         actor=person(by),
-        data=data,
+        data=data | {"expires_at": expires.isoformat()},
         reason="",
+        consent_expires_at=expires,
         consent_digest=digest,
         consent_by=by,
         consent_count=count,

@@ -68,6 +68,8 @@ def _gate_had_consent(facts: Facts, call: ToolCall, history: list[Event]) -> Ite
                 consent.given += 1
                 consent.counted = event.data.get("given", 1)
                 consent.digest = event.data["digest"]
+                if "expires_at" in event.data:
+                    consent.expires_at = datetime.fromisoformat(event.data["expires_at"])
             case "call.approved":
                 consent.was_asked = False  # it goes by its tier after all
             case "call.commit_allowed":

@@ -137,6 +137,28 @@ def test_a_question_that_nobody_answers_runs_out(steps: Steps) -> None:
     assert steps.think(run).turn == 2
 
 
+def test_consent_holds_as_long_from_the_answer_as_the_question_did(
+    steps: Steps, outside: Outside
+) -> None:
+    """A draft that is held for minutes still goes out on an answer that came late."""
+    _run, (call,) = steps.running("test.send")
+    pass_time(call, hours=0.2)  # of the quarter of an hour
+    approved = steps.approve(call)
+    assert approved.consent_expires_at is not None
+    assert call.consent_expires_at is not None
+    assert approved.consent_expires_at > call.consent_expires_at
+    pass_time(call, hours=0.2)
+    assert steps.act(call).state == "landed"
+
+
+def test_consent_that_ran_out_lets_nothing_through(steps: Steps, outside: Outside) -> None:
+    _run, (call,) = steps.running("test.send")
+    steps.approve(call)
+    pass_time(call)
+    assert (steps.act(call).state, anew(call).reason) == ("denied", "needs_consent")
+    assert outside.attempts == []
+
+
 def test_an_admin_can_have_any_tool_ask(steps: Steps) -> None:
     Tool.objects.filter(name="test.book").update(approvals_needed=1)
 
