@@ -16,7 +16,7 @@ from tools.contract import Context
 from tools.models import Tool
 from tools.registry import RegisteredTool
 
-SLOW = 3.0  # seconds; longer than the tool waits
+SLOW = 1.6  # seconds; longer than the tool waits
 GATE_TO_SEND = 1000.0  # milliseconds
 
 
