@@ -43,6 +43,7 @@ from compensation.states import COMPENSATION, LIVING, UNSETTLED, WITHOUT_EFFECT
 from compensation.trouble import in_words
 from tools import registry
 from tools.contract import CannotUndo, Changed, Receipt, UndoReceipt, UndoResult
+from tools.policy import effective
 
 ATTEMPT_LIMIT = 6
 LONGEST_PAUSE = 60  # seconds
@@ -356,8 +357,7 @@ def _claim(run_id: str) -> Claim | None:
 
 
 def _start(run: Run, step: Compensation, now: datetime) -> Claim:
-    registered = registry.get(step.call.tool)
-    timeout = registered.timeout if registered else 0.0
+    timeout = effective(step.call.tool).timeout
     ttl = timedelta(seconds=max(settings.CLAIM_TTL, timeout * _answers(step.call)))
     token = secrets.token_hex(16)
     attempt = step.attempts + 1
