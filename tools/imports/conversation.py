@@ -34,6 +34,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
+from tools.builtin import http
 from tools.contract import Data
 from tools.errors import NoEffect, ToolError, Unclear
 from tools.imports.offers import shown
@@ -45,7 +46,6 @@ PATIENCE = 1.5  # seconds, for the server to hear that it should stop
 MOST_PAGES = 20  # of a list of tools
 LARGEST_MESSAGE = 8 * 1024 * 1024  # bytes of one answer
 _RESULT: TypeAdapter[CallToolResult] = TypeAdapter(CallToolResult)
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _US = Implementation(name="agentruns", version="1")
 
 
@@ -223,11 +223,10 @@ async def _program(server: Server) -> AsyncIterator[Any]:
 
 @contextlib.asynccontextmanager
 async def _http(server: Server) -> AsyncIterator[Any]:
-    is_near = httpx2.URL(server.url).host in _LOOPBACK
     client = _Client(
         headers={**server.secrets, "accept-encoding": "identity"},
         timeout=httpx2.Timeout(10.0, read=None),  # whoever waits has a deadline
-        trust_env=not is_near,
+        trust_env=not http.is_near(server.url),
     )
     async with client, streamable_http_client(server.url, http_client=client) as streams:
         yield streams

@@ -12,7 +12,7 @@ from tools.contract import Data
 from tools.errors import NoEffect
 from tools.imports.models import ImportedTool, ToolSource
 from tools.imports.offers import shown
-from tools.secrets import MASK, masked, secrets_of
+from tools.secrets import MASK, masked, secrets_of, unmasked
 from tools.storable import storable
 
 LONGEST_LINE = 400  # characters of what a person reads before agreeing
@@ -51,16 +51,7 @@ def _short(value: Any) -> str:
 
 def plain(args: BaseModel) -> Data:
     """The arguments as they are sent, secrets and all."""
-    return _opened(args.model_dump())
-
-
-def _opened(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: _opened(item) for key, item in value.items()}
-        case list():
-            return [_opened(item) for item in value]
-    return value.get_secret_value() if hasattr(value, "get_secret_value") else value
+    return unmasked(masked(args), secrets_of(args))
 
 
 def secret_values(source: ToolSource) -> dict[str, str]:
