@@ -41,7 +41,7 @@ def undone_by_itself(run: Run, calls: Iterable[ToolCall]) -> list[ToolCall]:
         and call.state in ("landed", "in_doubt")
         and call.undo_state != ToolCall.UndoState.UNDONE
     ]
-    says = {name: auto_undo(name) for name in {call.tool for call in wanted}}
+    says = auto_undo({call.tool for call in wanted}) if wanted else {}
     by_agent = run.agent.auto_undo == Agent.AutoUndo.REVERSIBLE if wanted else False
     return [
         call
