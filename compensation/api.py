@@ -15,7 +15,7 @@ from agentruns.errors import NotFound, WrongState
 from agentruns.models import Run
 from compensation import saga
 from compensation.models import Compensation
-from compensation.queries import PreviewItem, latest_steps, living_steps
+from compensation.queries import PreviewItem, latest_steps, living_steps, stands
 from compensation.states import COMPENSATION, UNSETTLED
 
 ALL = "all"
@@ -211,11 +211,8 @@ def _step(request: Request, step_id: str) -> Compensation:
 def _whatever_can_be(run: Run) -> list[str]:
     """The calls that “all” means: those that can be undone, are being, or have been."""
     steps = latest_steps(run)
-    found = [
-        item.call.pk
-        for item in saga.preview(run)
-        if item.can_undo or (item.code in ("under_way", "undone") and item.call.pk in steps)
-    ]
+    preview = saga.preview(run)
+    found = [item.call.pk for item in preview if item.can_undo or stands(item, steps)]
     if not found:
         raise WrongState(_("There is nothing here that could be undone."), status=run.status)
     return found

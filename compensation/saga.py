@@ -38,7 +38,14 @@ from agentruns.reminders import reminders
 from agentruns.rights import Person, may_undo, require
 from compensation.gate import refusal
 from compensation.models import Compensation, UndoRequest
-from compensation.queries import PreviewItem, foresee, in_undo_order, latest_steps, living_steps
+from compensation.queries import (
+    PreviewItem,
+    foresee,
+    in_undo_order,
+    latest_steps,
+    living_steps,
+    stands,
+)
 from compensation.states import COMPENSATION, LIVING, UNSETTLED, WITHOUT_EFFECT
 from compensation.trouble import in_words
 from tools import registry
@@ -99,7 +106,7 @@ def request_undo(run_id: str, *, by: Person, call_ids: Iterable[str]) -> UndoReq
             raise BadInput(_("Choose what you want undone."), field="call_ids")
         steps = latest_steps(run)
         items = [foresee(call, steps.get(call.pk)) for call in calls]
-        if refused := next((i for i in items if not i.can_undo and not _stands(i, steps)), None):
+        if refused := next((i for i in items if not i.can_undo and not stands(i, steps)), None):
             sentence = f"{refused.call.in_words}: {refused.text}"
             raise WrongState(sentence, call_id=refused.call.pk, reason=refused.code)
         new = [item.call for item in items if item.can_undo]
@@ -264,11 +271,6 @@ def _chosen(run: Run, call_ids: Iterable[str] | None) -> list[ToolCall]:
     if wanted - set(calls):
         raise BadInput(_("One of these actions is not of this run."), field="call_ids")
     return in_undo_order(calls[pk] for pk in wanted)
-
-
-def _stands(item: PreviewItem, steps: dict[str, Compensation]) -> bool:
-    """Whether the undo of this call has been asked for before, and holds."""
-    return item.code in ("under_way", "undone") and item.call.pk in steps
 
 
 def _plan(
