@@ -46,7 +46,7 @@ from compensation.queries import (
     living_steps,
     stands,
 )
-from compensation.states import COMPENSATION, LIVING, UNSETTLED, WITHOUT_EFFECT
+from compensation.states import COMPENSATION, LIVING, WITHOUT_EFFECT
 from compensation.trouble import in_words
 from tools import registry
 from tools.contract import CannotUndo, Changed, Receipt, UndoReceipt, UndoResult
@@ -320,7 +320,7 @@ def _why_dropped(step: Compensation) -> str:
 
 
 def _must_be_unsettled(run: Run, step: Compensation) -> None:
-    if step.state not in UNSETTLED or step.call.undo_state:
+    if not step.needs_person:
         raise WrongState(_("There is nothing to settle here."), state=step.state)
     if latest_steps(run)[step.call_id].pk != step.pk:
         raise WrongState(_("This was asked for anew since: look at that."), state=step.state)
