@@ -47,13 +47,6 @@ class WrongState(AgentrunsError):
     sentence = _("That is no longer possible: things have moved on.")
 
 
-class LateWrite(WrongState):
-    """A worker of an older epoch, or without its lease, tried to write (protocol §4)."""
-
-    code = "late_write"
-    sentence = _("This worker's time is over; what it wrote was refused.")
-
-
 class DatabaseAway(AgentrunsError):
     """It was away before the change, or went away in the middle of its commit: nobody knows."""
 

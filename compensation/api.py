@@ -15,8 +15,8 @@ from agentruns.errors import NotFound, WrongState
 from agentruns.models import Run
 from compensation import saga
 from compensation.models import Compensation
-from compensation.queries import PreviewItem, latest_steps, living_steps
-from compensation.states import COMPENSATION, UNSETTLED
+from compensation.queries import PreviewItem, latest_steps, living_steps, stands
+from compensation.states import COMPENSATION
 
 ALL = "all"
 MOST_CALLS = 1000
@@ -83,7 +83,7 @@ class UndoStep(serializers.ModelSerializer[Compensation]):
         help_text="Nobody asked for it: it followed from the Stop."
     )
     settled_by = serializers.SerializerMethodField(help_text="Who settled it by hand.")
-    needs_person = serializers.SerializerMethodField(help_text="It did not work, and waits.")
+    needs_person = serializers.BooleanField(read_only=True, help_text="It did not work, and waits.")
 
     class Meta:
         model = Compensation
@@ -100,9 +100,6 @@ class UndoStep(serializers.ModelSerializer[Compensation]):
 
     def get_settled_by(self, step: Compensation) -> str | None:
         return step.settled_by.get_username() if step.settled_by else None
-
-    def get_needs_person(self, step: Compensation) -> bool:
-        return step.state in UNSETTLED and not step.call.undo_state
 
 
 class UndoItem(serializers.Serializer[Any]):
@@ -211,11 +208,8 @@ def _step(request: Request, step_id: str) -> Compensation:
 def _whatever_can_be(run: Run) -> list[str]:
     """The calls that “all” means: those that can be undone, are being, or have been."""
     steps = latest_steps(run)
-    found = [
-        item.call.pk
-        for item in saga.preview(run)
-        if item.can_undo or (item.code in ("under_way", "undone") and item.call.pk in steps)
-    ]
+    preview = saga.preview(run)
+    found = [item.call.pk for item in preview if item.can_undo or stands(item, steps)]
     if not found:
         raise WrongState(_("There is nothing here that could be undone."), status=run.status)
     return found

@@ -10,7 +10,7 @@ from agentruns import ids
 from agentruns.models import Run, ToolCall
 from agentruns.models.fsm import state_field, state_triggers, verb
 from agentruns.states import State
-from compensation.states import COMPENSATION, LIVING, REASONS
+from compensation.states import COMPENSATION, LIVING, REASONS, UNSETTLED
 
 
 class UndoRequest(models.Model):
@@ -124,6 +124,11 @@ class Compensation(ConcurrentTransitionMixin, models.Model):
     @property
     def is_by_hand(self) -> bool:
         return self.settled_by_id is not None
+
+    @property
+    def needs_person(self) -> bool:
+        """Of the latest step of a call: it did not work, and nobody has settled it."""
+        return self.state in UNSETTLED and not self.call.undo_state
 
     @property
     def why(self) -> str:

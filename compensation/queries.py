@@ -1,6 +1,6 @@
 """The read side of undo: where each step stands, and what undo would do. Writes nothing."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +82,11 @@ def foresee(call: ToolCall, step: Compensation | None) -> PreviewItem:
         return PreviewItem(call, "under_way", _("This is being undone already."))
     code = undo_of(call) or _why_not(call)
     return PreviewItem(call, code, _sentence(call, code))
+
+
+def stands(item: PreviewItem, steps: Mapping[str, Compensation]) -> bool:
+    """Whether the undo of this call has been asked for before, and holds."""
+    return item.code in ("under_way", "undone") and item.call.pk in steps
 
 
 def _why_not(call: ToolCall) -> str:

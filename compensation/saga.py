@@ -38,11 +38,19 @@ from agentruns.reminders import reminders
 from agentruns.rights import Person, may_undo, require
 from compensation.gate import refusal
 from compensation.models import Compensation, UndoRequest
-from compensation.queries import PreviewItem, foresee, in_undo_order, latest_steps, living_steps
-from compensation.states import COMPENSATION, LIVING, UNSETTLED, WITHOUT_EFFECT
+from compensation.queries import (
+    PreviewItem,
+    foresee,
+    in_undo_order,
+    latest_steps,
+    living_steps,
+    stands,
+)
+from compensation.states import COMPENSATION, LIVING, WITHOUT_EFFECT
 from compensation.trouble import in_words
 from tools import registry
 from tools.contract import CannotUndo, Changed, Receipt, UndoReceipt, UndoResult
+from tools.policy import effective
 
 ATTEMPT_LIMIT = 6
 LONGEST_PAUSE = 60  # seconds
@@ -98,7 +106,7 @@ def request_undo(run_id: str, *, by: Person, call_ids: Iterable[str]) -> UndoReq
             raise BadInput(_("Choose what you want undone."), field="call_ids")
         steps = latest_steps(run)
         items = [foresee(call, steps.get(call.pk)) for call in calls]
-        if refused := next((i for i in items if not i.can_undo and not _stands(i, steps)), None):
+        if refused := next((i for i in items if not i.can_undo and not stands(i, steps)), None):
             sentence = f"{refused.call.in_words}: {refused.text}"
             raise WrongState(sentence, call_id=refused.call.pk, reason=refused.code)
         new = [item.call for item in items if item.can_undo]
@@ -265,11 +273,6 @@ def _chosen(run: Run, call_ids: Iterable[str] | None) -> list[ToolCall]:
     return in_undo_order(calls[pk] for pk in wanted)
 
 
-def _stands(item: PreviewItem, steps: dict[str, Compensation]) -> bool:
-    """Whether the undo of this call has been asked for before, and holds."""
-    return item.code in ("under_way", "undone") and item.call.pk in steps
-
-
 def _plan(
     run: Run, by: User, calls: list[ToolCall], *, stop_epoch: int | None = None
 ) -> UndoRequest:
@@ -317,7 +320,7 @@ def _why_dropped(step: Compensation) -> str:
 
 
 def _must_be_unsettled(run: Run, step: Compensation) -> None:
-    if step.state not in UNSETTLED or step.call.undo_state:
+    if not step.needs_person:
         raise WrongState(_("There is nothing to settle here."), state=step.state)
     if latest_steps(run)[step.call_id].pk != step.pk:
         raise WrongState(_("This was asked for anew since: look at that."), state=step.state)
@@ -356,8 +359,7 @@ def _claim(run_id: str) -> Claim | None:
 
 
 def _start(run: Run, step: Compensation, now: datetime) -> Claim:
-    registered = registry.get(step.call.tool)
-    timeout = registered.timeout if registered else 0.0
+    timeout = effective(step.call.tool).timeout
     ttl = timedelta(seconds=max(settings.CLAIM_TTL, timeout * _answers(step.call)))
     token = secrets.token_hex(16)
     attempt = step.attempts + 1

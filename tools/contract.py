@@ -1,7 +1,7 @@
 """What a tool is made of: tiers, and the values that pass between a tool and its caller.
 
-Pure Python. Every dataclass is frozen and holds only JSON-able data, because the caller writes
-it to a ledger and reads it back in another process.
+Pure Python. Drafts and receipts hold only JSON-able data, because the caller writes them to a
+ledger and reads them back in another process.
 """
 
 from collections.abc import Callable
@@ -203,7 +203,8 @@ class ToolImplementation(Protocol):
     The others are optional, and found by name: `prepare(ctx, args) -> Draft | None`,
     `void(ctx, draft)`, `lookup(ctx) -> LookupResult`, `compensate(ctx, receipt) -> UndoResult`.
     `commit` raises `errors.NoEffect` only where it is known that nothing happened; any other
-    exception means that nobody knows. Right before it sends, it calls `ctx.sending()`.
+    exception means that nobody knows (`errors.Unclear`: and says to people what was answered).
+    Right before it sends, it calls `ctx.sending()`.
 
     A tool whose `prepare` leaves something outside of the ledger (a staged file, a prepared
     transaction) has `drafts() -> Iterable[str]`: the request ids of all that is there now. Its

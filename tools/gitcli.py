@@ -5,8 +5,6 @@ import signal
 import subprocess
 from pathlib import Path
 
-NO_OBJECT = "0" * 40
-
 
 class GitError(Exception):
     """git ended with an error; `output` is what it wrote."""

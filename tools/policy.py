@@ -1,5 +1,6 @@
 """What a tool may do right now: the stricter of its code, its row and its proposal."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,12 +104,12 @@ def may_set_tier(user: Any, row: Tool, tier: Tier) -> str:
     return ""
 
 
-def auto_undo(name: str) -> str:
-    """Whether what this tool did is undone by itself after a Stop, a value of Tool.AutoUndo; for
+def auto_undo(names: Collection[str]) -> dict[str, str]:
+    """By tool, whether what it did is undone by itself after a Stop, a value of Tool.AutoUndo; for
     a tool without a row, never.
     """
-    row = TOOLS.first("WHERE t.name = %s", [name])
-    return row.auto_undo if row is not None else Tool.AutoUndo.NEVER
+    known = dict(Tool.objects.filter(name__in=names).values_list("name", "auto_undo"))
+    return {name: known.get(name, Tool.AutoUndo.NEVER) for name in names}
 
 
 def sync() -> list[str]:

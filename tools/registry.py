@@ -1,4 +1,7 @@
-"""The registry: every tool that exists, complete or refused at import."""
+"""The registry: every tool of our code and of installed packages, complete or refused at import.
+
+Imported tools are found through it, too, by name (tools/imports/loader.py).
+"""
 
 import hashlib
 import json
@@ -35,7 +38,8 @@ _elsewhere: list[Callable[[str], "RegisteredTool | None"]] = []
 
 @dataclass(frozen=True)
 class RegisteredTool:
-    """A tool as declared in code. `revision` changes when what a caller relied on changes.
+    """A tool as its code declares it, or its source describes it. `revision` changes when what a
+    caller relied on changes.
 
     `uninterruptible`: once it has begun, even Stop waits for it, until its own deadline.
     """

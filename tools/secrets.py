@@ -4,7 +4,7 @@ A secret is a field of pydantic's type SecretStr or SecretBytes, however deep. A
 from the arguments: the names of fields, keys, and places in lists.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel, SecretBytes, SecretStr
@@ -15,6 +15,7 @@ from tools.contract import Data
 Secrets: TypeAlias = list[tuple[list[str | int], str]]
 # What stands in place of a secret; what pydantic writes for one, too.
 MASK = "**********"
+SHORTEST = 4  # characters; what is shorter is found in any text
 
 
 def secrets_of(args: BaseModel) -> Secrets:
@@ -38,6 +39,14 @@ def unmasked(args: Data, secrets: Secrets | None) -> Data:
     return dict(whole)
 
 
+def without(value: Any, secrets: Iterable[str]) -> Any:
+    """A text, or JSON, with MASK wherever one of these secrets stands in it: for what somebody
+    outside has answered, who may say back what they were told.
+    """
+    told = {secret for secret in secrets if len(secret) >= SHORTEST}
+    return _without(value, sorted(told, key=len, reverse=True))
+
+
 def has_secrets(schema: Any) -> bool:
     """Whether a JSON schema has a field that is only written: a secret."""
     if isinstance(schema, Mapping):
@@ -57,6 +66,19 @@ def _found(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str 
         case list() | tuple():
             for place, item in enumerate(value):
                 yield from _found(item, (*path, place))
+
+
+def _without(value: Any, secrets: list[str]) -> Any:
+    match value:
+        case str():
+            for secret in secrets:
+                value = value.replace(secret, MASK)
+            return value
+        case dict():
+            return {_without(key, secrets): _without(item, secrets) for key, item in value.items()}
+        case list():
+            return [_without(item, secrets) for item in value]
+    return value
 
 
 def _copy(value: Any) -> Any:

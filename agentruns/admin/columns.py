@@ -74,6 +74,11 @@ def moment(field: str, description: Any) -> Column:
     return column
 
 
+def to_the_minute(at: datetime | None) -> str:
+    """Date and time, where the order of things does not matter; "–" for none."""
+    return f"{timezone.localtime(at):%Y-%m-%d %H:%M}" if at else "–"
+
+
 def at_exactly(at: datetime | None) -> str:
     """Date and time to the millisecond; "–" for none."""
     if at is None:

@@ -5,11 +5,10 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
-from django.utils.formats import date_format
-from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
@@ -20,6 +19,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from agentruns.admin.columns import to_the_minute
 from agentruns.imports import bring_in
 from tools.imports import catalogue, differences, hints, sources
 from tools.imports.catalogue import Line, Plan
@@ -102,18 +102,25 @@ class SourceForm(forms.Form):
 class ToolSourceAdmin(ModelAdmin):
     """A source is added by an import, and read ever after: what it offers, it says itself."""
 
-    list_display = ["slug", "kind", "address", "tools", "imported_at", "has_problem"]
+    list_display = ["slug", "kind", "address", "tools", "imported_at", "is_well"]
     search_fields = ["slug", "address"]
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ToolSource]:
+        """With how many tools each has, and how many of them are enabled."""
+        enabled = Tool.objects.filter(enabled=True).values("name")
+        there = Q(tools__is_gone=False)
+        rows: QuerySet[ToolSource] = super().get_queryset(request)
+        return rows.annotate(
+            there=Count("tools", filter=there),
+            enabled=Count("tools", filter=there & Q(tools__name__in=enabled)),
+        )
+
     @admin.display(description=gettext_lazy("tools"))
-    def tools(self, row: ToolSource) -> str:
-        there = ImportedTool.objects.filter(source=row, is_gone=False)
-        names = there.values_list("name", flat=True)
-        enabled = Tool.objects.filter(name__in=names, enabled=True).count()
-        return _("%(enabled)d of %(all)d enabled") % {"enabled": enabled, "all": len(names)}
+    def tools(self, row: Any) -> str:
+        return _("%(enabled)d of %(all)d enabled") % {"enabled": row.enabled, "all": row.there}
 
     @admin.display(description=gettext_lazy("no problem"), boolean=True)
-    def has_problem(self, row: ToolSource) -> bool:
+    def is_well(self, row: ToolSource) -> bool:
         return not row.problem
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -216,12 +223,11 @@ def _shown(line: Line) -> dict[str, Any]:
 
 def _facts(row: ToolSource) -> list[tuple[str, Any]]:
     secrets = ", ".join(f"{where} = ${name}" for where, name in row.secrets.items())
-    looked = date_format(localtime(row.imported_at), "j M Y, H:i") if row.imported_at else "–"
     facts = [
         (_("Kind"), row.get_kind_display()),
         (_("Address"), row.address),
         (_("Says of itself (unverified)"), row.says_of_itself or "–"),
-        (_("Looked at"), looked),
+        (_("Looked at"), to_the_minute(row.imported_at)),
         (_("Secrets"), secrets or "–"),
     ]
     if row.base_url:

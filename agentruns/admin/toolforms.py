@@ -112,7 +112,7 @@ class TierForm(forms.Form):
         refused = [(row, why) for row in self.rows if (why := may_set_tier(self.user, row, tier))]
         if refused:
             lines = [
-                _("Nothing was changed: “%(tier)s” is too loose for some of these tools.")
+                _("Nothing was changed: some of these tools cannot be “%(tier)s”.")
                 % {"tier": TIER_LABELS[tier]},
                 *(f"{row.name}: {why}" for row, why in refused),
             ]

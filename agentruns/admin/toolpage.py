@@ -5,17 +5,18 @@ The ledger may have millions of calls: everything here is of the newest so many,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from django.utils.timezone import localtime, now
+from django.utils.timezone import now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agentruns.admin import importedfacts
+from agentruns.admin.columns import to_the_minute
 from agentruns.admin.toolforms import declared_words
 from agentruns.models import ToolCall
 from agentruns.page.words import call_pill, name_of
@@ -140,11 +141,9 @@ def _calls(ended: QuerySet[ToolCall], open_calls: QuerySet[ToolCall]) -> list[li
         [
             call.in_words,
             call_pill(call).label,
-            moment(call.proposed_at),
+            to_the_minute(call.proposed_at),
             format_html(
-                '<a href="{}" class="text-primary-600 dark:text-primary-500">…{}</a>',
-                reverse("run", args=[call.run_id]),
-                call.run_id[-8:],
+                importedfacts.LINK, reverse("run", args=[call.run_id]), f"…{call.run_id[-8:]}"
             ),
         ]
         for call in newest[:LISTED]
@@ -153,7 +152,7 @@ def _calls(ended: QuerySet[ToolCall], open_calls: QuerySet[ToolCall]) -> list[li
 
 def _history(entries: list[Entry]) -> list[list[Any]]:
     return [
-        [moment(entry.at), name_of(entry.by), _what(entry), entry.reason or "–"]
+        [to_the_minute(entry.at), name_of(entry.by), _what(entry), entry.reason or "–"]
         for entry in entries
     ]
 
@@ -164,8 +163,3 @@ def _what(entry: Entry) -> Any:
     lines = ((change.label, change.before, change.after) for change in entry.changes)
     each = format_html_join("", "<div>{}: {} → <strong>{}</strong></div>", lines)
     return format_html("<div>{}</div>", each)
-
-
-def moment(at: datetime) -> str:
-    """A time to the minute, with its day, as in the admin's other tables."""
-    return f"{localtime(at):%Y-%m-%d %H:%M}"

@@ -14,8 +14,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
+from agentruns.admin.columns import to_the_minute
 from agentruns.admin.toolforms import TierForm, ToolForm, declared_words
-from agentruns.admin.toolpage import moment, page_of
+from agentruns.admin.toolpage import page_of
 from agentruns.page.words import name_of
 from agentruns.protocol.recheck import recheck_tool
 from tools import policy, registry
@@ -84,11 +85,12 @@ class ToolAdmin(ModelAdmin):
 
     @display(description=gettext_lazy("changed"), ordering="updated_at")
     def changed(self, row: Tool) -> str:
-        return format_html('<span class="whitespace-nowrap">{}</span>', moment(row.updated_at))
+        at = to_the_minute(row.updated_at)
+        return format_html('<span class="whitespace-nowrap">{}</span>', at)
 
     @display(description=gettext_lazy("last changed"))
     def last_changed(self, row: Tool) -> str:
-        words = {"time": moment(row.updated_at), "name": name_of(row.updated_by)}
+        words = {"time": to_the_minute(row.updated_at), "name": name_of(row.updated_by)}
         return _("%(time)s by %(name)s") % words if row.updated_by else words["time"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -18,10 +18,7 @@ from rest_framework.views import APIView
 
 from agentruns import rights
 from agentruns.api import serializers as data
-from agentruns.api.common import OF_A_RUN, SIGNED_IN
-from agentruns.api.common import problems as _problems
-from agentruns.api.common import seen as _seen
-from agentruns.api.common import valid as _valid
+from agentruns.api.common import OF_A_RUN, SIGNED_IN, problems, seen, valid
 from agentruns.api.errors import NotSignedIn
 from agentruns.api.idempotency import must_be_at_work, start_once
 from agentruns.api.problems import problem_response
@@ -36,7 +33,7 @@ from agentruns.protocol.stop import request_stop
 from agentruns.queries import snapshot
 from agentruns.states import RUN
 
-STEERED = OF_A_RUN | _problems(
+STEERED = OF_A_RUN | problems(
     _400="The body cannot be used.",
     _403="You may see the run, but not steer it.",
     _409="The run is not in a state for that.",
@@ -62,7 +59,7 @@ class TokenView(APIView):
         request=data.TokenRequest,
         responses={
             200: data.TokenAnswer,
-            **_problems(
+            **problems(
                 _400="Something is missing.",
                 _401="The name or the password is wrong.",
                 _429="Too many failed attempts.",
@@ -71,7 +68,7 @@ class TokenView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Exchange a user name and a password for a token."""
-        asked = _valid(data.TokenRequest(data=request.data))
+        asked = valid(data.TokenRequest(data=request.data))
         user = authenticate(request._request, **asked)
         if user is None:
             raise NotSignedIn(_("The user name or the password is wrong."))
@@ -107,7 +104,7 @@ class RunsView(generics.ListAPIView[Run]):
     @extend_schema(
         operation_id="list_runs",
         tags=["runs"],
-        responses={200: data.RunSummary(many=True), **SIGNED_IN, **_problems(_400="Bad filter.")},
+        responses={200: data.RunSummary(many=True), **SIGNED_IN, **problems(_400="Bad filter.")},
     )
     def get(self, request: Request) -> Response:
         """List the runs that you may see, the newest first."""
@@ -129,7 +126,7 @@ class RunsView(generics.ListAPIView[Run]):
         responses={
             201: data.RunDetail,
             **SIGNED_IN,
-            **_problems(
+            **problems(
                 _400="The agent, the goal or the parent cannot be used.",
                 _409="The parent has ended, or is stopping.",
                 _422="The key was used for another request.",
@@ -138,7 +135,7 @@ class RunsView(generics.ListAPIView[Run]):
     )
     def post(self, request: Request) -> Response:
         """Start a run of an agent."""
-        asked = _valid(data.RunCreate(data=request.data))
+        asked = valid(data.RunCreate(data=request.data))
         agent = Agent.objects.filter(slug=asked["agent"], is_listed=True).first()
         if agent is None:
             raise BadInput(_("There is no agent by that name."), field="agent")
@@ -160,7 +157,7 @@ class RunView(APIView):
     )
     def get(self, request: Request, run_id: str) -> Response:
         """A run: its status, its latest stop, and every call, in groups that add up."""
-        return Response(_detail(_seen(request, run_id)))
+        return Response(_detail(seen(request, run_id)))
 
 
 class CancelView(APIView):
@@ -171,7 +168,7 @@ class CancelView(APIView):
         responses={
             202: data.StopAnswer,
             **OF_A_RUN,
-            **_problems(
+            **problems(
                 _400="“reason” or “pending” cannot be used.",
                 _403="You may see the run, but not stop it, or not take it over.",
             ),
@@ -183,9 +180,9 @@ class CancelView(APIView):
         Idempotent: ask as often as you like, you get the same answer each time. A run that had
         ended before answers 202 too, and says that completion won.
         """
-        run = _seen(request, run_id)
+        run = seen(request, run_id)
         rights.require(request.user, run, allowed=rights.may_take_over(request.user, run))
-        asked = _valid(data.CancelRequest(data=request.data))
+        asked = valid(data.CancelRequest(data=request.data))
         if asked["signal"] != "handoff":
             rights.require(request.user, run, allowed=rights.may_stop(request.user, run))
         stop = request_stop(run.pk, by=request.user, **asked)
@@ -205,9 +202,9 @@ class PauseView(APIView):
         Calls that have not started stay as they are. A run that is paused already stays so.
         """
         run = _steered(request, run_id)
-        asked = _valid(data.PauseRequest(data=request.data))
+        asked = valid(data.PauseRequest(data=request.data))
         pause_run(run.pk, by=request.user, **asked)
-        return Response(_detail(_seen(request, run_id)))
+        return Response(_detail(seen(request, run_id)))
 
 
 class UnpauseView(APIView):
@@ -221,7 +218,7 @@ class UnpauseView(APIView):
         """Let a paused run, and those that it started, go on from where they are."""
         run = _steered(request, run_id)
         unpause_run(run.pk, by=request.user)
-        return Response(_detail(_seen(request, run_id)))
+        return Response(_detail(seen(request, run_id)))
 
 
 class ResumeView(APIView):
@@ -237,10 +234,10 @@ class ResumeView(APIView):
         Not as long as anything is in doubt, or its budget is used up, or its parent does not act.
         """
         run = _steered(request, run_id)
-        asked = _valid(data.ResumeRequest(data=request.data))
+        asked = valid(data.ResumeRequest(data=request.data))
         frozen = frozen_chosen(run, asked["frozen"])
         resume_run(run.pk, by=request.user, frozen=frozen, epoch=asked.get("epoch"))
-        return Response(_detail(_seen(request, run_id)))
+        return Response(_detail(seen(request, run_id)))
 
 
 class BudgetView(APIView):
@@ -253,8 +250,8 @@ class BudgetView(APIView):
     def post(self, request: Request, run_id: str) -> Response:
         """Set limits anew. A run that waits for its budget goes on once none is reached."""
         run = _steered(request, run_id)
-        raise_budget(run.pk, by=request.user, **_valid(data.BudgetRequest(data=request.data)))
-        return Response(_detail(_seen(request, run_id)))
+        raise_budget(run.pk, by=request.user, **valid(data.BudgetRequest(data=request.data)))
+        return Response(_detail(seen(request, run_id)))
 
 
 class LedgerView(APIView):
@@ -265,13 +262,13 @@ class LedgerView(APIView):
         responses={
             200: data.LedgerPage,
             **OF_A_RUN,
-            **_problems(_400="“after” or “limit” cannot be used."),
+            **problems(_400="“after” or “limit” cannot be used."),
         },
     )
     def get(self, request: Request, run_id: str) -> Response:
         """The run's facts, in order: who did what, when, each chained to the one before."""
-        run = _seen(request, run_id)
-        asked = _valid(data.LedgerQuery(data=request.query_params))
+        run = seen(request, run_id)
+        asked = valid(data.LedgerQuery(data=request.query_params))
         found = LedgerEvent.objects.filter(run=run, seq__gt=asked["after"]).order_by("seq")
         events = list(found[: asked["limit"]])
         page = {
@@ -288,12 +285,12 @@ class SnapshotView(APIView):
     )
     def get(self, request: Request, run_id: str) -> Response:
         """Where the run stands: what is done, what is not, what cannot be undone."""
-        return Response(data.Snapshot(snapshot(_seen(request, run_id))).data)
+        return Response(data.Snapshot(snapshot(seen(request, run_id))).data)
 
 
 def _steered(request: Request, run_id: str) -> Run:
     """The run, if the person may stop it, and so hold it and let it go on too."""
-    run = _seen(request, run_id)
+    run = seen(request, run_id)
     rights.require(request.user, run, allowed=rights.may_stop(request.user, run))
     return run
 

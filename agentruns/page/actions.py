@@ -162,13 +162,7 @@ def _of_waiting(call: ToolCall, context: Context) -> list[str]:
     asked = ""
     if call.state == "awaiting_approval" and call.consent_expires_at:
         asked = _("can be approved until %(time)s") % {"time": clock(call.consent_expires_at)}
-    so_far = ""
-    if call.state == "awaiting_approval" and call.consents_needed > 1:
-        so_far = _("%(given)d of %(needed)d approvals") % {
-            "given": call.consent_count,
-            "needed": call.consents_needed,
-        }
-    return [_unit(call), _approved(call, context), so_far, asked, _tried(call)]
+    return [_unit(call), _approved(call, context), asked, _tried(call)]
 
 
 def _of_flying(call: ToolCall, context: Context) -> list[str]:

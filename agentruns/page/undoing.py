@@ -63,7 +63,7 @@ def step_of(step: Compensation, call: ToolCall) -> UndoStep:
         Pill(sentence(str(label)), tone, icon),
         [note for note in _notes(step, call) if note],
         step.is_living,
-        step.state in UNSETTLED and not call.undo_state,
+        step.needs_person,
     )
 
 

@@ -3,7 +3,7 @@
 Guarantees that consent is bound to the digest of the arguments that were shown, has an expiry,
 is given once as many different people have agreed as the tool's policy demands, or refused by
 one, and only while the run may still act. The gate uses it up.
-Called by the review app under the run's lock, in the transaction that keeps the decision.
+Called under the run's lock; by the review app in the transaction that keeps the decision.
 """
 
 from datetime import datetime, timedelta

@@ -242,7 +242,7 @@ class _Watch:
         self._sent = time.monotonic() - self._began
         if self._sent > self._timeout:
             raise NoEffect(
-                "too_late", _("It was not sent: to get ready had taken all of its time.")
+                "too_late", _("It was not sent: getting ready had taken all of its time.")
             )
 
     def measured(self) -> dict[str, float]:

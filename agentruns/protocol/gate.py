@@ -1,9 +1,10 @@
 """The commit gate: the one door to the world (protocol §5).
 
 Guarantees that an effect starts only for a running run, in its epoch, under a living grant that
-covers it, with a tool that is enabled, within its budget, with consent where consent is needed,
-claimed by exactly one executor, and never as the unconfirmed double of an effect that already
-landed in the thread. The one exception: an atomic unit that had begun is finished (units.py).
+covers it, with a tool that is enabled and still what it was when the call was written, within its
+budget, with consent where consent is needed, claimed by exactly one executor, and never as the
+unconfirmed double of an effect that already landed in the thread, or may have. The one exception:
+an atomic unit that had begun is finished (units.py).
 Each attempt passes anew. A call whose run is held (paused, or out of its budget) is not refused,
 nor is one of a tool that has had its calls of this hour: it waits. The database's own trigger
 refuses the rest (models/call.py).

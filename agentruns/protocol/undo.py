@@ -19,6 +19,7 @@ from tools.models import Tool
 from tools.policy import auto_undo
 
 ALLOWS_UNDO = (*STOPPED_RUN, *FINISHED_RUN, "suspended")
+STANDING = ("landed", "in_doubt")  # what stands in the world, or may
 
 
 def must_not_act(run: Run) -> None:
@@ -38,10 +39,10 @@ def undone_by_itself(run: Run, calls: Iterable[ToolCall]) -> list[ToolCall]:
         call
         for call in calls
         if call.tier == Tier.REVERSIBLE
-        and call.state in ("landed", "in_doubt")
+        and call.state in STANDING
         and call.undo_state != ToolCall.UndoState.UNDONE
     ]
-    says = {name: auto_undo(name) for name in {call.tool for call in wanted}}
+    says = auto_undo({call.tool for call in wanted}) if wanted else {}
     by_agent = run.agent.auto_undo == Agent.AutoUndo.REVERSIBLE if wanted else False
     return [
         call
@@ -58,7 +59,9 @@ def is_undo_due(run: Run) -> bool:
     stop = StopRequest.objects.get(run=run, epoch=run.epoch)
     if stop.pending == StopRequest.Pending.FREEZE or stop.signal == "handoff":
         return False
-    return bool(undone_by_itself(run, ToolCall.objects.filter(run=run)))
+    # A Stop waits for this, so the database picks; a run may have thousands of calls.
+    calls = ToolCall.objects.filter(run=run, tier=Tier.REVERSIBLE, state__in=STANDING)
+    return bool(undone_by_itself(run, calls.exclude(undo_state=ToolCall.UndoState.UNDONE)))
 
 
 def due_stop(run: Run) -> StopRequest | None:

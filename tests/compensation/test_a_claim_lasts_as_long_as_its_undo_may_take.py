@@ -13,6 +13,7 @@ from tests.acting import Wanted, call, message, stopped
 from tests.compensation.conftest import WorkerDied, step
 from tests.tools.conftest import RunningWorld
 from tools import registry
+from tools.models import Tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,3 +48,14 @@ def test_each_item_has_its_time(
     answers = saga.ANSWERS_PER_UNDO + saga.ANSWERS_PER_ITEM * len(channels)
     held = claimed_for(run, die_at)
     assert abs(held.total_seconds() - tool.timeout * answers) < 1
+
+
+def test_the_time_is_the_one_that_an_admin_has_given_the_tool(
+    owner: User, world: RunningWorld, settings: Settings, die_at: Callable[[str], None]
+) -> None:
+    settings.CLAIM_TTL = 1
+    run = stopped(owner, message())
+    Tool.objects.filter(name=call(run).tool).update(time_limit=90)
+    saga.request_undo(run.pk, by=owner, call_ids=[call(run).pk])
+    held = claimed_for(run, die_at)
+    assert abs(held.total_seconds() - 90 * saga.ANSWERS_PER_UNDO) < 1

@@ -19,8 +19,8 @@ from tests.compensation.conftest import (
 )
 from tests.tools.conftest import RunningWorld
 from tools.contract import UndoReceipt
+from tools.journal import Journal
 from tools.world import journal
-from tools.world.journal import Journal
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -21,8 +21,8 @@ from agentruns.protocol.stop import request_stop
 from agentruns.states import RUN
 from tests.acting import call, proposed, ticket
 from tools.contract import Receipt
+from tools.journal import Journal
 from tools.world import journal
-from tools.world.journal import Journal
 from tools.world.provider_record import RequestLog
 
 pytestmark = pytest.mark.django_db(transaction=True)

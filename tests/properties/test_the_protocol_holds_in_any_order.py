@@ -52,7 +52,8 @@ from tests.agentruns.steps import TEXT, Steps, now, pass_time
 from tools import policy
 from tools.contract import Receipt, Tier
 from tools.errors import NoEffect
-from tools.world.journal import CHAT, Journal
+from tools.journal import Journal
+from tools.world.journal import CHAT
 
 EXAMPLES, STEPS = 30, 25
 LONG = 1800.0  # seconds; an hour passes where a rule says so

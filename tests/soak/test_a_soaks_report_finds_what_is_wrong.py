@@ -19,8 +19,8 @@ from agentruns.soak.table import lines_of
 from agentruns.soak.truth import ZEROS, has_passed, report_of
 from tests.acting import call, proposed, ticket
 from tools.contract import Receipt
+from tools.journal import Journal
 from tools.world import journal
-from tools.world.journal import Journal
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -59,6 +59,7 @@ from tools.contract import (
     Unknown,
 )
 from tools.registry import tool
+from tools.secrets import without
 
 _VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
 Method = Literal["POST", "PUT", "PATCH", "DELETE"]
@@ -254,7 +255,12 @@ class EndpointTool:
     def _receipt(self, answer: httpx2.Response, said: str = "") -> Receipt:
         data = {"endpoint": self.endpoint.name, "etag": answer.headers.get("etag", "")}
         title = _in_english(self.endpoint.title)
-        return Receipt(data, f"“{title}” was done. {said}".strip())
+        return Receipt(data, without(f"“{title}” was done. {said}".strip(), self._secrets()))
+
+    def _secrets(self) -> list[str]:
+        """What the operator's headers have from the environment: it may be said back."""
+        names = _VARIABLE.findall(" ".join(self.endpoint.headers.values()))
+        return [_filled(f"${{{name}}}") for name in names]
 
 
 def _for_call(ctx: Context, url: str) -> str:

@@ -24,7 +24,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from tools.errors import NoEffect
-from tools.world.journal import Journal
+from tools.journal import Journal
 
 OWN = ".agentruns"
 LOG = f"{OWN}/log.jsonl"

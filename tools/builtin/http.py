@@ -16,7 +16,7 @@ from tools.contract import Context
 from tools.errors import NoEffect
 
 # Raised before a single byte of the request was sent.
-_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
+NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
 MOST_BYTES = 1024 * 1024  # of an answer
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
@@ -34,7 +34,7 @@ def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response
     ctx.sending()
     try:
         response = ask(ctx, method, url, **options)
-    except _NEVER_SENT as error:
+    except NEVER_SENT as error:
         raise NoEffect(
             "unreachable",
             _("%(host)s could not be reached, so nothing was sent.") % {"host": _host(url)},
@@ -70,14 +70,12 @@ def _refuse_put_off(response: httpx2.Response, url: str) -> None:
 
 def request(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
     """One request with this call's deadline; any status is an answer."""
-    client = _client(os.getpid(), url.startswith("https:"), _host(url) not in _LOOPBACK)
-    return client.request(method, url, timeout=ctx.timeout, **options)
+    return _client_for(url).request(method, url, timeout=ctx.timeout, **options)
 
 
 def bounded(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
     """The same, with no more than 1 MiB of an answer: for a server that is not ours."""
-    client = _client(os.getpid(), url.startswith("https:"), _host(url) not in _LOOPBACK)
-    with client.stream(method, url, timeout=ctx.timeout, **options) as response:
+    with _client_for(url).stream(method, url, timeout=ctx.timeout, **options) as response:
         return _as_read(response)
 
 
@@ -132,7 +130,7 @@ def is_passing(error: Exception) -> bool:
 
 
 def why(error: Exception) -> str:
-    """A short reason for a person, from an exception of this module."""
+    """What an exception says, in short, for a person who has to find out more."""
     return f"{type(error).__name__}: {error}"
 
 
@@ -145,6 +143,15 @@ def _retry_after(response: httpx2.Response) -> float | None:
         return (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()
     except (ValueError, TypeError):  # no date, or one without a zone
         return None
+
+
+def is_near(url: str) -> bool:
+    """Whether it is on this very machine, where no proxy is asked."""
+    return _host(url) in _LOOPBACK
+
+
+def _client_for(url: str) -> httpx2.Client:
+    return _client(os.getpid(), url.startswith("https:"), not is_near(url))
 
 
 @cache

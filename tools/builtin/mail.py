@@ -3,7 +3,6 @@
 import mailbox
 from collections.abc import Callable
 from datetime import UTC, datetime
-from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Annotated
@@ -60,18 +59,12 @@ def _search(archive: Path, words: list[str]) -> list[tuple[datetime, Data]]:
     found = []
     box = mailbox.Maildir(archive, create=False)
     for key in box.iterkeys():
-        message = _parse(box.get_bytes(key))
+        message = sent.parsed(box.get_bytes(key))
         body = _body(message)
         text = f"{message['subject']}\n{message['from']}\n{body}".lower()
         if all(word in text for word in words):
             found.append((_sent_at(message), _summary(message, body)))
     return sorted(found, key=lambda pair: pair[0], reverse=True)
-
-
-def _parse(content: bytes) -> EmailMessage:
-    message = message_from_bytes(content, policy=policy.default)
-    assert isinstance(message, EmailMessage)
-    return message
 
 
 def _body(message: EmailMessage) -> str:

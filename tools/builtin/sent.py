@@ -46,7 +46,7 @@ def _in_maildir(folder: Path, message_id: str) -> EmailMessage | None:
     box = mailbox.Maildir(folder, create=False)
     for key in box.iterkeys():
         with box.get_file(key) as file:
-            head = _head(b"".join(_until_blank(file)))
+            head = parsed(b"".join(_until_blank(file)))
         if str(head["message-id"] or "").strip() == message_id:
             return head
     return None
@@ -65,7 +65,7 @@ def _on_server(ctx: Context, message_id: str) -> EmailMessage | None:
         for number in (numbers[0] or b"").split():
             # PEEK: to look is not to have read it.
             parts = server.uid("FETCH", number.decode(), "(BODY.PEEK[HEADER])")[1]
-            found = [_head(part[1]) for part in parts if isinstance(part, tuple)]
+            found = [parsed(part[1]) for part in parts if isinstance(part, tuple)]
             # A server looks for the text anywhere in the header.
             for head in found:
                 if str(head["message-id"] or "").strip() == message_id:
@@ -96,7 +96,8 @@ def _folder(ctx: Context) -> Iterator[imaplib.IMAP4]:
         server.shutdown()
 
 
-def _head(content: bytes) -> EmailMessage:
+def parsed(content: bytes) -> EmailMessage:
+    """A mail, or its head alone."""
     message = message_from_bytes(content, policy=policy.default)
     assert isinstance(message, EmailMessage)
     return message

@@ -24,9 +24,10 @@ from pydantic import (
 
 from tools.builtin import addresses, http
 from tools.builtin.words import shortened
-from tools.contract import Context, Draft, Receipt, Tier
+from tools.contract import Context, Data, Draft, Receipt, Tier
 from tools.errors import NoEffect
 from tools.registry import tool
+from tools.secrets import secrets_of, without
 from tools.storable import storable
 
 _MOST_TEXT = 20_000  # characters of an answer that a model is shown
@@ -129,7 +130,7 @@ class HttpGet:
                 error=http.why(error),
             ) from error
         data = {"status": answer.status_code, "url": storable(str(answer.request.url))}
-        return Receipt(data, f"{args.url} answered {answer.status_code}.\n{text_of(answer)}")
+        return _receipt(args, data, answer)
 
 
 @tool("http.request", tier=Tier.IRREVERSIBLE, args=Request)
@@ -183,7 +184,7 @@ class HttpRequest:
         )
         refuse_moved(answer)
         data = {"status": answer.status_code, "url": args.url, "method": args.method}
-        return Receipt(data, f"{args.url} answered {answer.status_code}.\n{text_of(answer)}")
+        return _receipt(args, data, answer)
 
 
 MOVED = (301, 302, 303, 307, 308)
@@ -213,6 +214,13 @@ def text_of(answer: httpx2.Response) -> str:
         return f"({len(answer.content)} bytes, no text)"
     text = str(storable(answer.text))
     return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "…"
+
+
+def _receipt(args: Get, data: Data, answer: httpx2.Response) -> Receipt:
+    """Without the secrets of the call, should the address have said them back."""
+    said = f"{args.url} answered {answer.status_code}.\n{text_of(answer)}"
+    secrets = [value for _path, value in secrets_of(args)]
+    return Receipt(without(data, secrets), without(said, secrets))
 
 
 def _all_headers(name: str, args: Get) -> dict[str, str]:

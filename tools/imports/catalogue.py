@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tools import registry
-from tools.changes import recorded
+from tools.changes import REASON_LIMIT, recorded
 from tools.contract import Data, Tier
 from tools.imports import differences, known
 from tools.imports.models import ImportedTool, ToolSource
@@ -74,7 +74,7 @@ def check_name(slug: str) -> None:
         raise ImportProblem(said % {"name": slug})
 
 
-def take(source: ToolSource, listing: Listing, *, by: Any, reason: str = "") -> Plan:
+def take(source: ToolSource, listing: Listing, *, by: Any) -> Plan:
     """Write what a source offers now, and what follows for each tool's policy. Atomic."""
     check_name(source.pk)
     with transaction.atomic():
@@ -86,7 +86,7 @@ def take(source: ToolSource, listing: Listing, *, by: Any, reason: str = "") -> 
         done = plan(source, listing)
         for line in done.lines:
             if line.fate != "unchanged":
-                _write(source, line, by=by, reason=reason)
+                _write(source, line, by=by)
     known.forget()
     return done
 
@@ -111,13 +111,12 @@ def take_changed(name: str, offer: Offer | None) -> None:
     known.forget()
 
 
-def _write(source: ToolSource, line: Line, *, by: Any, reason: str = "") -> None:
+def _write(source: ToolSource, line: Line, *, by: Any) -> None:
     """One tool and its policy, in one transaction, with the reason in its history."""
-    said = reason
+    said = _("Imported from %(source)s") % {"source": source.pk}
     if line.changes:
         said = _("Disabled: %(changes)s") % {"changes": differences.in_words(line.changes)}
-    said = said or _("Imported from %(source)s") % {"source": source.pk}
-    with recorded(by=by, reason=said[:500]):
+    with recorded(by=by, reason=said[:REASON_LIMIT]):
         if line.offer is None:
             ImportedTool.objects.filter(pk=line.name).update(is_gone=True, changes=line.changes)
             _close(line.name, by, revision=None)

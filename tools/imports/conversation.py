@@ -35,6 +35,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
+from tools.builtin import http
 from tools.contract import Data
 from tools.errors import NoEffect, ToolError, Unclear
 from tools.imports.offers import shown
@@ -47,7 +48,6 @@ PATIENT = 20.0  # seconds that an open conversation waits for its call to be let
 MOST_PAGES = 20  # of a list of tools
 LARGEST_MESSAGE = 8 * 1024 * 1024  # bytes of one answer
 _RESULT: TypeAdapter[CallToolResult] = TypeAdapter(CallToolResult)
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _US = Implementation(name="agentruns", version="1")
 
 
@@ -227,11 +227,10 @@ async def _program(server: Server) -> AsyncIterator[Any]:
 
 @contextlib.asynccontextmanager
 async def _http(server: Server) -> AsyncIterator[Any]:
-    is_near = httpx2.URL(server.url).host in _LOOPBACK
     client = _Client(
         headers={**server.secrets, "accept-encoding": "identity"},
         timeout=httpx2.Timeout(10.0, read=None),  # whoever waits has a deadline
-        trust_env=not is_near,
+        trust_env=not http.is_near(server.url),
     )
     async with client, streamable_http_client(server.url, http_client=client) as streams:
         yield streams

@@ -12,13 +12,12 @@ from tools.contract import Data
 from tools.errors import NoEffect
 from tools.imports.models import ImportedTool, ToolSource
 from tools.imports.offers import shown
-from tools.secrets import MASK, masked, secrets_of
+from tools.secrets import masked, secrets_of, unmasked, without
 from tools.storable import storable
 
 LONGEST_LINE = 400  # characters of what a person reads before agreeing
 LONGEST_ANSWER = 16_000  # characters of what the model is told
 LARGEST_RECEIPT = 64 * 1024  # as JSON
-SHORTEST_SECRET = 4  # characters; what is shorter is found in any text
 
 
 class Imported:
@@ -51,16 +50,7 @@ def _short(value: Any) -> str:
 
 def plain(args: BaseModel) -> Data:
     """The arguments as they are sent, secrets and all."""
-    return _opened(args.model_dump())
-
-
-def _opened(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: _opened(item) for key, item in value.items()}
-        case list():
-            return [_opened(item) for item in value]
-    return value.get_secret_value() if hasattr(value, "get_secret_value") else value
+    return unmasked(masked(args), secrets_of(args))
 
 
 def secret_values(source: ToolSource) -> dict[str, str]:
@@ -79,20 +69,7 @@ def kept(answer: Any, args: BaseModel, source_secrets: dict[str, str]) -> Any:
     hidden = [value for _path, value in secrets_of(args)]
     for value in source_secrets.values():  # “Bearer …” as a whole, and what follows it
         hidden += [value, value.split()[-1]]
-    return _without(storable(answer), [each for each in hidden if len(each) >= SHORTEST_SECRET])
-
-
-def _without(value: Any, hidden: list[str]) -> Any:
-    match value:
-        case str():
-            for secret in hidden:
-                value = value.replace(secret, MASK)
-            return value
-        case dict():
-            return {_without(key, hidden): _without(item, hidden) for key, item in value.items()}
-        case list():
-            return [_without(item, hidden) for item in value]
-    return value
+    return without(storable(answer), hidden)
 
 
 def bounded(data: Data) -> Data:

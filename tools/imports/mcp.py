@@ -18,11 +18,11 @@ from importlib import import_module
 from typing import Any
 from uuid import uuid4
 
-import httpx2
 from anyio.from_thread import start_blocking_portal
 from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
+from tools.builtin import http
 from tools.contract import Context, Data, Draft, Receipt, StopSignal
 from tools.errors import NoEffect, ToolError, Unclear
 from tools.imports import catalogue, schema
@@ -42,7 +42,6 @@ LOOK_EVERY = 0.5  # seconds between two looks at whether the run was stopped
 LAST_WORD = 2.0  # seconds that a server which was asked to stop has for an answer
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 CANCELLATION = "call.cancellation"
-_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
 
 
 def listing(source: ToolSource, *, timeout: float = 20.0) -> Listing:
@@ -245,7 +244,7 @@ class _Call:
         known = next((each for each in causes if isinstance(each, ToolError)), None)
         if known is not None:
             return known
-        never_sent = bool(causes) and all(isinstance(each, _NEVER_SENT) for each in causes)
+        never_sent = bool(causes) and all(isinstance(each, http.NEVER_SENT) for each in causes)
         if self.talk.has_sent and not never_sent:
             return Unclear(_("No answer: %(why)s") % {"why": _why(error)})
         return NoEffect(

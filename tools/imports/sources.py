@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
+from tools.builtin import http
 from tools.contract import Data
 from tools.errors import NoEffect
 from tools.imports import mcp, openapi
@@ -19,7 +20,6 @@ MOST_BYTES = 4 * 1024 * 1024  # of a document
 TIMEOUT = 20.0  # seconds
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _HEADER = re.compile(r"[A-Za-z0-9-]+\Z")
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def look(source: ToolSource) -> Listing:
@@ -102,7 +102,7 @@ def _document(source: ToolSource) -> str:
         return content.decode()
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeDecodeError) as error:
         said = _("The document could not be read: %(why)s")
-        raise ImportProblem(said % {"why": f"{type(error).__name__}: {error}"[:300]}) from error
+        raise ImportProblem(said % {"why": http.why(error)[:300]}) from error
 
 
 def _file(path: Path) -> str:
@@ -116,10 +116,9 @@ def _file(path: Path) -> str:
 
 
 def _fetched(url: str, headers: Data) -> bytes:
-    is_near = httpx2.URL(url).host in _LOOPBACK
     content = bytearray()
     with (
-        httpx2.Client(timeout=TIMEOUT, trust_env=not is_near, headers=headers) as client,
+        httpx2.Client(timeout=TIMEOUT, trust_env=not http.is_near(url), headers=headers) as client,
         client.stream("GET", url) as response,
     ):
         if response.is_redirect:

@@ -20,9 +20,9 @@ from radicale.item import Item
 from radicale.log import logger
 from radicale.storage import BaseCollection
 
+from tools.journal import Journal
 from tools.world import journal
 from tools.world.faults import Faults
-from tools.world.journal import Journal
 
 COLLECTION = "/demo/team/"
 SEED = f"{COLLECTION}team-lunch.ics"

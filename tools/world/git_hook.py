@@ -4,9 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tools.journal import Journal
 from tools.world import journal
 from tools.world.faults import Faults
-from tools.world.journal import Journal
 
 _NONE = "0" * 40
 

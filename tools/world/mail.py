@@ -8,9 +8,9 @@ from typing import Any
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
+from tools.journal import Journal
 from tools.world import journal
 from tools.world.faults import Fault, Faults
-from tools.world.journal import Journal
 
 
 class MailDoor:

@@ -9,8 +9,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from tools.journal import Journal
 from tools.world import journal
-from tools.world.journal import Journal
 from tools.world.seeds import DECLINED_CUSTOMERS
 from tools.world.services import Answer
 

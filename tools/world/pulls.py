@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tools.gitcli import GitError, git
+from tools.journal import Journal
 from tools.world import journal
-from tools.world.journal import Journal
 from tools.world.services import Answer
 
 REPOSITORY = "demo/team"

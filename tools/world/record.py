@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from tools.journal import Journal
 from tools.world import database, journal
-from tools.world.journal import Journal
 
 Entry = dict[str, Any]
 JOURNALS = (

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tools.journal import Journal
 from tools.world import journal
-from tools.world.journal import Journal
 
 Answer = tuple[int, dict[str, Any]]
 CHANNELS = ("#team", "#general", "#finance", "#releases")

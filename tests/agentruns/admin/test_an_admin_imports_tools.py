@@ -1,7 +1,6 @@
 """The page that imports tools: what would come is shown, and comes switched off (R34)."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,23 +9,18 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
-from tests.tools.imports.serving import BOOK, McpServer, on_streams
+from tests.tools.imports.conftest import _nothing_is_known
+from tests.tools.imports.serving import BOOK, LOGIN, McpServer, on_streams
 from tools import policy
 from tools.contract import Tier
-from tools.imports import known
 from tools.imports.models import ToolSource
 from tools.models import Tool
+
+__all__ = ["_nothing_is_known"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ADD = reverse("admin:tools_toolsource_add")
 BACKEND = "django.contrib.auth.backends.ModelBackend"
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_known() -> Iterator[None]:
-    known.forget()
-    yield
-    known.forget()
 
 
 @pytest.fixture
@@ -80,6 +74,18 @@ def test_it_comes_switched_off_and_says_so(browser: Client, server: McpServer) -
     page = browser.get(reverse("admin:tools_tool_change", args=["acme.book"])).content.decode()
     assert "No admin has tagged it yet." in page
     assert "Books a room for a day." in page
+
+
+def test_the_list_says_how_many_of_its_tools_are_enabled(
+    browser: Client, server: McpServer
+) -> None:
+    server.offers(BOOK, LOGIN)
+    imported(browser, server)
+    Tool.objects.filter(name="acme.book").update(enabled=True, is_tagged=True)
+
+    page = browser.get(reverse("admin:tools_toolsource_changelist")).content.decode()
+
+    assert "1 of 2 enabled" in page
 
 
 def test_what_changed_between_the_look_and_the_click_is_not_taken(

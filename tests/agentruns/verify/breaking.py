@@ -13,7 +13,8 @@ from django.db import connection
 
 from agentruns.models import LedgerEvent, Run, ToolCall
 from agentruns.verify import Breach, Scope, verify
-from tools.world.journal import CHAT, Journal
+from tools.journal import Journal
+from tools.world.journal import CHAT
 
 
 def breaches(**scope: Any) -> dict[str, list[Breach]]:

@@ -13,7 +13,8 @@ from tests.agentruns.verify.breaking import (
     sql,
     whats,
 )
-from tools.world.journal import MAIL, Journal
+from tools.journal import Journal
+from tools.world.journal import MAIL
 
 pytestmark = pytest.mark.breaks_ledger
 

@@ -1,9 +1,7 @@
 """sql.execute: what is prepared, landed, found again and undone; on a real PostgreSQL."""
 
 import dataclasses
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -12,7 +10,7 @@ from django.utils import translation
 from pytest_django.fixtures import Settings
 
 from tests.tools.builtin.calls import lookup, prepare, tool, undo
-from tests.tools.builtin.shop import PRICES, Shop, opened
+from tests.tools.builtin.shop import PRICES, Shop
 from tests.tools.conftest import NewContext
 from tools.contract import (
     CannotUndo,
@@ -28,12 +26,6 @@ from tools.errors import BadArguments, NoEffect
 
 NAME = "sql.execute"
 RAISED = {"chair": "82.95", "desk": "252.00", "lamp": "36.75"}
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Shop]:
-    with opened(tmp_path) as shop:
-        yield shop
 
 
 def impl() -> Any:

@@ -26,6 +26,7 @@ from tools.builtin import http
 from tools.builtin.addresses import is_public
 from tools.contract import Receipt
 from tools.errors import BadArguments, NoEffect
+from tools.secrets import MASK
 
 GET, SEND = "http.get", "http.request"
 
@@ -124,6 +125,19 @@ def test_a_redirect_to_another_origin_does_not_get_the_secret(
         receipt = ask(GET, new_context, first.url, bearer="tok_1")
     assert first.requests[0].headers["Authorization"] == "Bearer tok_1"
     assert "Authorization" not in other.requests[0].headers
+    assert "tok_1" not in repr(receipt)
+
+
+@pytest.mark.parametrize("name", [GET, SEND])
+def test_a_secret_that_is_said_back_is_not_kept(
+    name: str, new_context: NewContext, settings: Settings
+) -> None:
+    settings.HTTP_ALLOWED_HOSTS = ["127.0.0.1"]
+    said = '{"authorization": "Bearer tok_1"}'
+    with answering(200, {"Content-Type": "application/json"}, said) as server:
+        receipt = ask(name, new_context, server.url, bearer="tok_1")
+    assert server.requests[0].headers["Authorization"] == "Bearer tok_1"
+    assert f"Bearer {MASK}" in receipt.response
     assert "tok_1" not in repr(receipt)
 
 

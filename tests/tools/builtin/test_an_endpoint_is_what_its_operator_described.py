@@ -15,6 +15,7 @@ from tools import registry
 from tools.builtin import endpoints
 from tools.contract import CannotUndo, Changed, Receipt, Tier, UndoReceipt, Unknown
 from tools.errors import BadArguments, NoEffect
+from tools.secrets import MASK
 
 Register = Callable[..., str]
 
@@ -61,13 +62,15 @@ def test_the_operators_headers_go_along_with_secrets_from_the_environment(
 ) -> None:
     """A URL of the operator's may be inside."""
     monkeypatch.setenv("WAREHOUSE_TOKEN", "tok_1")
-    with answering(200, {"ETag": '"7"'}) as server:
+    answer = {"ETag": '"7"', "Content-Type": "text/plain"}
+    with answering(200, answer, "Hello, tok_1.") as server:
         headers = {"Authorization": "Bearer ${WAREHOUSE_TOKEN}"}
         receipt = call(register(url=f"{server.url}/x", headers=headers), new_context)
     (asked,) = server.requests
     assert (asked.method, asked.path, asked.body) == ("POST", "/x", '{"a":1}')
     assert asked.headers["Authorization"] == "Bearer tok_1"
     assert receipt.data == {"endpoint": "mine", "etag": '"7"'}
+    assert receipt.response == f"“Tell it” was done. Hello, {MASK}."
 
 
 @pytest.mark.parametrize(("status", "error"), [(307, NoEffect), (303, httpx2.HTTPStatusError)])

@@ -9,7 +9,8 @@ from tools import registry
 from tools.builtin.mail_later import LONGEST_HOLD, EmailSendLater, SendLater
 from tools.contract import Context, ItemsInMemory, PauseSignal, Receipt
 from tools.errors import BadArguments, NoEffect
-from tools.world.journal import MAIL, Journal
+from tools.journal import Journal
+from tools.world.journal import MAIL
 
 PEOPLE = ["ana@team.example", "bo@team.example", "mei@team.example"]
 

@@ -7,7 +7,8 @@ from pytest_django.fixtures import Settings
 from tests.tools.builtin.calls import act, arguments, prepare, tool
 from tests.tools.conftest import NewContext, RunningWorld
 from tools.errors import BadArguments, NoEffect
-from tools.world.journal import MAIL, Journal
+from tools.journal import Journal
+from tools.world.journal import MAIL
 
 
 def test_search_finds_every_word_in_subject_sender_or_body_newest_first(

@@ -15,19 +15,13 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytest_django.fixtures import Settings
 
 from tests.tools.builtin.calls import lookup, prepare, tool, undo
-from tests.tools.builtin.shop import PRICES, Shop, opened
+from tests.tools.builtin.shop import PRICES, Shop
 from tests.tools.conftest import NewContext
 from tools.contract import Draft, NotLanded, Receipt, UndoReceipt
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 NAME = "sql.execute"
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Shop]:
-    with opened(tmp_path) as shop:
-        yield shop
 
 
 def impl() -> Any:

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from tools.journal import Journal
 from tools.world import journal
 from tools.world.calendars import SEED, serve_calendars
 from tools.world.faults import Faults
-from tools.world.journal import Journal
 from tools.world.record import effects
 
 ITEM = """BEGIN:VCALENDAR

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.journal import Journal
 from tools.world.journal import (
     CALENDAR,
     CHAT,
@@ -12,7 +13,6 @@ from tools.world.journal import (
     MAIL,
     PAYMENTS,
     TICKETS,
-    Journal,
 )
 from tools.world.record import Effect, effects, effects_of, parts
 
