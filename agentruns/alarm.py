@@ -4,6 +4,7 @@ A tool that ignores its own time limit holds a process, and nothing else: its ca
 doubt. A call with many items is no such tool, so each of them winds the alarm anew.
 """
 
+import math
 import signal
 
 from django.conf import settings
@@ -18,10 +19,12 @@ def wind() -> None:
     signal.alarm(settings.EXECUTOR_LIMIT)
 
 
-def wind_again() -> None:
-    """Something was done: as long again, if there is an alarm in this process."""
+def wind_again(seconds: float = 0.0) -> None:
+    """Something was done: as long again, or `seconds` if that is longer, if there is an alarm in
+    this process.
+    """
     if _is_set:
-        signal.alarm(settings.EXECUTOR_LIMIT)
+        signal.alarm(max(settings.EXECUTOR_LIMIT, math.ceil(seconds)))
 
 
 def clear() -> None:

@@ -10,6 +10,7 @@ from agentruns.planner.driver import drive_turn
 from agentruns.protocol.execute import execute_call, look_up_call
 from agentruns.protocol.lease import take_lease
 from agentruns.protocol.leftovers import drop_leftovers as drop_leftovers_once
+from agentruns.protocol.leftovers import set_drafts_aside
 from agentruns.protocol.sweep import sweep as sweep_once
 
 
@@ -41,6 +42,7 @@ def look_up(call_id: str) -> None:
 @shared_task(name="agentruns.tasks.drop_leftovers")
 def drop_leftovers() -> None:
     """Drop the drafts out there that no call will use any more."""
+    set_drafts_aside()
     drop_leftovers_once()
 
 

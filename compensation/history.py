@@ -20,7 +20,7 @@ WORDS: dict[str, Any] = {
     "undo.postponed": gettext_lazy("did not work, put off"),
     "undo.lapsed": gettext_lazy("nobody reported, to be done again"),
     "undo.landed": gettext_lazy("undone"),
-    "undo.found_changed": gettext_lazy("left alone: somebody changed it since"),
+    "undo.found_changed": gettext_lazy("left alone: it was changed since"),
     "undo.found_impossible": gettext_lazy("cannot be undone"),
     "undo.failed": gettext_lazy("given up"),
     "undo.stopped": gettext_lazy("the undo was stopped"),

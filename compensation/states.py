@@ -14,7 +14,7 @@ _STATES = [
     State("running", _("being undone"), "running", "→"),
     State("retrying", _("did not work yet, will be tried again"), "stopping", "↻"),
     State("undone", _("undone"), "done", "✓"),
-    State("changed", _("left alone: somebody changed it since"), "stopping", "!"),
+    State("changed", _("left alone: it was changed since"), "stopping", "!"),
     State("cannot", _("cannot be undone"), "failed", "✕"),
     State("failed", _("given up: look at it yourself"), "failed", "✕"),
     State("dropped", _("not undone: the undo was stopped"), "stopped", "■"),
@@ -46,7 +46,7 @@ COMPENSATION = Machine(
 
 # Why a step did not go as planned, for people.
 REASONS = {
-    "changed": _("Somebody changed it since."),
+    "changed": _("It was changed since."),
     "impossible": _("It cannot be undone."),
     "trouble": _("It did not work yet."),
     "no_report": _("Nobody reported whether it worked."),

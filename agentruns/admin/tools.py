@@ -4,11 +4,12 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.admin import ModelAdmin
@@ -38,7 +39,7 @@ class ToolAdmin(ModelAdmin):
 
     form = ToolForm
     actions = ["set_the_tier"]
-    list_display = ["name", "title", "tier_badge", "declared", "enabled", "consent", "changed"]
+    list_display = ["name", "title", "tier_badge", "declared", "enabled", "consent"]
     list_filter = ["tier", "enabled", "source"]
     list_select_related = ["approver_group"]
     search_fields = ["name"]
@@ -69,7 +70,8 @@ class ToolAdmin(ModelAdmin):
         label={tier.value: colour for tier, colour in TIER_COLOURS.items()},
     )
     def tier_badge(self, row: Tool) -> tuple[str, str]:
-        return row.tier, str(row.get_tier_display())
+        words = row.get_tier_display() if row.is_tagged else _("no tier yet")
+        return row.tier if row.is_tagged else "", str(words)
 
     @admin.display(description=gettext_lazy("declared in code"))
     def declared(self, row: Tool) -> str:
@@ -82,11 +84,6 @@ class ToolAdmin(ModelAdmin):
             return _("nobody")
         said = ngettext("%(n)d person", "%(n)d people", people) % {"n": people}
         return f"{said}: {row.approver_group.name}" if row.approver_group else said
-
-    @display(description=gettext_lazy("changed"), ordering="updated_at")
-    def changed(self, row: Tool) -> str:
-        at = to_the_minute(row.updated_at)
-        return format_html('<span class="whitespace-nowrap">{}</span>', at)
 
     @display(description=gettext_lazy("last changed"))
     def last_changed(self, row: Tool) -> str:
@@ -112,9 +109,15 @@ class ToolAdmin(ModelAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        row = self.get_object(request, object_id)
-        shown = {"tool": page_of(row)} if row and request.method == "GET" else {}
+        row = self.get_object(request, unquote(object_id))
+        shown = {"tool": page_of(row)} if row else {}
         return super().change_view(request, object_id, form_url, (extra_context or {}) | shown)
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Its page has who changed what, and why, at the end."""
+        return redirect("admin:tools_tool_change", object_id)
 
     def save_model(self, request: HttpRequest, obj: Tool, form: Any, change: bool) -> None:
         obj.updated_by_id = request.user.pk

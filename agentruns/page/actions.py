@@ -127,7 +127,7 @@ def action_of(call: ToolCall, context: Context) -> Action:
     return Action(
         call=call,
         pill=call_pill(call, is_held=context.run.suspended_reason in HELD),
-        tier=undone_mark(step, call) or tier_words(call.tier),
+        tier=undone_mark(step, call) or tier_words(call.tier, call.tool),
         notes=_notes(call, context),
         args=fields_of(call.args, registered.args.model_fields if registered else ()),
         receipt=_receipt(call),

@@ -7,8 +7,10 @@ from django.utils.translation import gettext as _
 from agentruns.models import Agent
 from agentruns.page.spending import at_limit, limit_words
 from agentruns.page.words import tier_words
+from agentruns.protocol.undo import is_by_itself
 from tools import registry
-from tools.policy import effective
+from tools.contract import Tier
+from tools.policy import auto_undo, effective
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,9 @@ def choices() -> list[Choice]:
 
 def _after_stop(agent: Agent) -> str:
     """What happens by itself after a Stop; "" where everything waits for a person."""
-    if agent.auto_undo == Agent.AutoUndo.OFFER:
+    says = auto_undo(agent.tools)
+    can = [name for name in agent.tools if effective(name).tier is Tier.REVERSIBLE]
+    if not any(is_by_itself(agent, says[name]) for name in can):
         return ""
     return _("If you stop it, what can be undone is undone by itself.")
 
@@ -68,7 +72,7 @@ def _permissions(agent: Agent) -> list[Permission]:
                 registered.title,
                 registered.explains,
                 policy.tier,
-                tier_words(policy.tier),
+                tier_words(policy.tier, name),
                 policy.needs_approval,
                 policy.enabled,
             )

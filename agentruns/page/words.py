@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from agentruns.models import Run, ToolCall
 from agentruns.page.items import in_part
 from agentruns.states import CALL, READY, RUN, State
+from tools import registry
 from tools.contract import Tier
 from tools.models import TIER_LABELS
 
@@ -156,9 +157,13 @@ def name_of(user: Any) -> str:
     return str(user.get_full_name() or user.get_username())
 
 
-def tier_words(tier: str) -> str:
-    """How far it can be taken back."""
-    return str(TIER_LABELS[Tier(tier)])
+def tier_words(tier: str, tool: str = "") -> str:
+    """How far it can be taken back: of a tool that an admin has only made to ask first, as far as
+    its code can.
+    """
+    registered = registry.get(tool) if tool else None
+    can = registered.tier if registered and registered.has_compensate else Tier(tier)
+    return str(TIER_LABELS[can])
 
 
 def shorten(text: str, limit: int) -> str:

@@ -181,6 +181,8 @@ def keep_draft(claim: Claim, draft: Draft) -> bool:
             return False
         if call.state == "approved":
             _keep(run, call, draft)
+        elif call.draft is None:  # it was set aside while the call waited
+            save(call, draft=draft.data)
     pausepoints.reach(run.pk, f"call:{call.number}:prepared")
     return call.claim_token == claim.token
 

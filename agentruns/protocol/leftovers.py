@@ -6,9 +6,13 @@ may still use it: one that is open, or in doubt, keeps its draft.
 """
 
 import structlog
+from django.db import transaction
+from django.db.models import Q
 
 from agentruns.models import ToolCall
 from agentruns.protocol.execute import drop_draft
+from agentruns.protocol.gate import RATE_LIMITED
+from agentruns.protocol.ledger import SWEEPER, clock, lock_call_if_free, record, save
 from agentruns.states import CALL
 from tools import registry
 from tools.contract import Draft
@@ -18,6 +22,34 @@ from tools.registry import RegisteredTool
 NEEDS_NO_DRAFT = (*sorted(CALL.terminal), "frozen")
 
 log = structlog.get_logger(__name__)
+
+
+def set_drafts_aside() -> int:
+    """Drop the drafts of calls that wait for a person, or for their turn; returns how many. They
+    may hold locks, or somebody's money, for hours; the calls draft anew when they go.
+    """
+    names = [item.name for item in registry.all() if item.has_drafts]
+    drafted = ToolCall.objects.filter(
+        tool__in=names, state="prepared", claim_token="", draft__isnull=False
+    )
+    waits = Q(run__status="suspended") | Q(reason=RATE_LIMITED, next_attempt_at__gt=clock().now)
+    return sum(_set_aside(pk) for pk in drafted.filter(waits).values_list("pk", flat=True))
+
+
+def _set_aside(call_id: str) -> bool:
+    with transaction.atomic(durable=True):
+        locked = lock_call_if_free(call_id)
+        if locked is None:
+            return False
+        run, call = locked
+        is_kept = call.state == "prepared" and call.draft is not None and not call.claim_token
+        if not is_kept or not (run.status == "suspended" or call.reason == RATE_LIMITED):
+            return False
+        draft = Draft(call.draft)
+        save(call, draft=None)
+        record(run, "call.draft_set_aside", actor=SWEEPER, call=call)
+    drop_draft(call, draft)
+    return True
 
 
 def drop_leftovers() -> int:

@@ -11,17 +11,19 @@ from typing import Any
 import structlog
 from django.db import OperationalError, transaction
 
+from agentruns import doorbell
 from agentruns.models import ToolCall
 from agentruns.protocol.advance import advance
 from agentruns.protocol.consent import tighten, voices
 from agentruns.protocol.gate import (
+    RATE_LIMITED,
     TOOL_CHANGED,
     deny,
     has_consent,
     is_as_proposed,
     policy_of,
 )
-from agentruns.protocol.ledger import SWEEPER, lock_run, person
+from agentruns.protocol.ledger import SWEEPER, lock_run, person, save
 from agentruns.protocol.sight import Sight, look
 from agentruns.states import NOT_YET_IN_FLIGHT, READY
 
@@ -80,6 +82,9 @@ def _recheck(sight: Sight, actor: str) -> str:
         return "denied"
     if call.state == "awaiting_approval" and tighten(run, call, policy_of(sight), actor=actor):
         return "raised"
+    if call.state in READY and call.reason == RATE_LIMITED:
+        save(call, next_attempt_at=None, reason="")  # by another limit, its time is another
+        doorbell.ring_task("agentruns.tasks.act", call.pk, call.epoch)
     return ""
 
 

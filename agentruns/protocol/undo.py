@@ -43,13 +43,16 @@ def undone_by_itself(run: Run, calls: Iterable[ToolCall]) -> list[ToolCall]:
         and call.undo_state != ToolCall.UndoState.UNDONE
     ]
     says = auto_undo({call.tool for call in wanted}) if wanted else {}
-    by_agent = run.agent.auto_undo == Agent.AutoUndo.REVERSIBLE if wanted else False
-    return [
-        call
-        for call in wanted
-        if says[call.tool] == Tool.AutoUndo.ALWAYS
-        or (by_agent and says[call.tool] == Tool.AutoUndo.AGENT)
-    ]
+    return [call for call in wanted if is_by_itself(run.agent, says[call.tool])]
+
+
+def is_by_itself(agent: Agent, says: str) -> bool:
+    """Whether the agent's reversible steps of a tool, whose policy `says` so, are undone by
+    themselves.
+    """
+    if says == Tool.AutoUndo.AGENT:
+        return agent.auto_undo == Agent.AutoUndo.REVERSIBLE
+    return says == Tool.AutoUndo.ALWAYS
 
 
 def is_undo_due(run: Run) -> bool:

@@ -1,17 +1,21 @@
 """Mail that waits before it leaves: one to each person, and until then nothing has happened."""
 
+from collections.abc import Callable
 from typing import Annotated
 
+from django.conf import settings
 from django.utils.translation import gettext_lazy, ngettext
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from tools.builtin import sent
 from tools.builtin.fields import Address, Line, Text, each_once
 from tools.builtin.smtp import compose, correction, hand_over, message_id
 from tools.builtin.words import listed
-from tools.contract import Context, Data, Draft, FollowUp, Receipt, Tier
+from tools.contract import Context, Data, Draft, FollowUp, LookupResult, Receipt, Tier
 from tools.registry import tool
 
 LONGEST_HOLD = 600  # seconds
+MOST_PEOPLE = 50
 
 
 class SendLater(BaseModel):
@@ -30,7 +34,9 @@ class SendLater(BaseModel):
         }
     )
 
-    to: Annotated[list[Address], Field(min_length=1, max_length=50), AfterValidator(each_once)]
+    to: Annotated[
+        list[Address], Field(min_length=1, max_length=MOST_PEOPLE), AfterValidator(each_once)
+    ]
     subject: Line
     body: Text
     hold_seconds: Annotated[int, Field(ge=1, le=LONGEST_HOLD)] = 60
@@ -65,6 +71,22 @@ class EmailSendLater:
             )
             % words
         )
+
+    @property
+    def lookup(self) -> Callable[[Context], LookupResult] | None:
+        return self._look if settings.MAIL_SENT_URL else None
+
+    def _look(self, ctx: Context) -> LookupResult:
+        """Those on record, and what came after them among what was sent: they leave one by one."""
+        there, is_news = ctx.items.done(), False
+        while len(there) < MOST_PEOPLE:
+            key = ctx.item_id(len(there) + 1)
+            found = sent.look_up(ctx, message_id(key))
+            if not isinstance(found, Receipt):
+                return Receipt({"items": there}) if is_news else found
+            [address] = found.data["to"]
+            there[address], is_news = _item(key, ""), True
+        return Receipt({"items": there})
 
     def follow_up(self, args: SendLater) -> FollowUp:
         return correction(args.subject, args.to)

@@ -1,5 +1,6 @@
 """Changes to a PostgreSQL database, by statements that an operator has registered."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Self
@@ -180,7 +181,7 @@ def _undo(database: Database, ctx: Context) -> UndoResult:
 
 
 def _changed(detail: str) -> str:
-    said = _("Somebody changed the same data since, so it was left as it is.")
+    said = _("The same data was changed since, so it was left as it is.")
     return f"{said} ({detail})" if detail else said
 
 
@@ -214,6 +215,8 @@ def _kept(effect: Effect) -> Data:
 
 
 def _receipt(effect: Effect) -> Receipt:
-    count = f" {effect.changed} rows were changed." if effect.changed >= 0 else ""
-    shown = f" It returned {effect.rows[:20]}." if effect.rows else ""
+    rows = "1 row was" if effect.changed == 1 else f"{effect.changed} rows were"
+    count = f" {rows} changed." if effect.changed >= 0 else ""
+    returned = json.dumps(effect.rows[:20], ensure_ascii=False, default=str)
+    shown = f" It returned {returned}." if effect.rows else ""
     return Receipt(_kept(effect), f"The statement {effect.statement} was run.{count}{shown}")

@@ -2,7 +2,7 @@
 
 import json
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx2
 from django.utils.translation import gettext as _
@@ -12,6 +12,7 @@ from tools.builtin import http
 from tools.contract import Context, Data, Draft, Receipt
 from tools.errors import NoEffect, Unclear
 from tools.imports.described import Imported, bounded, cut, kept, plain, secret_values
+from tools.imports.models import ToolSource
 from tools.imports.offers import shown
 
 
@@ -34,7 +35,7 @@ class RestTool(Imported):
                 ctx,
                 details["method"],
                 url,
-                ask=http.bounded,
+                ask=http.bounded if _is_its_own(source) else http.guarded,
                 params=_query(details, given),
                 headers=headers,
                 **body,
@@ -55,6 +56,13 @@ class RestTool(Imported):
             raise Unclear(kept(said, args, secrets)) from error
         data = {"status": response.status_code, "content": _content(response)}
         return Receipt(bounded(kept(data, args, secrets)), kept(cut(response.text), args, secrets))
+
+
+def _is_its_own(source: ToolSource) -> bool:
+    """Whether the calls go where the document came from, which an admin has named. Elsewhere it is
+    the document that says where to, and it may say anything.
+    """
+    return urlsplit(source.base_url)[:2] == urlsplit(source.address)[:2]
 
 
 def _content(response: httpx2.Response) -> Any:

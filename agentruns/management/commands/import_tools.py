@@ -1,6 +1,7 @@
 """`manage.py import_tools mcp|openapi …`: take tools from a server or a document, or look again."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,8 @@ class Command(BaseCommand):
             source = _source(options)
             sources.check(source, by_web=False)
             catalogue.check_name(source.pk)
+            for name in sorted(set(source.secrets.values()) - set(os.environ)):
+                self.stderr.write(f"The environment has no {name} here; the workers need it.")
             listing = sources.look(source)
             if options["dry_run"]:
                 done = catalogue.plan(source, listing)
