@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
 from csp.constants import SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from django.http import HttpRequest, HttpResponseBase
@@ -9,7 +10,7 @@ from django.utils import timezone
 
 from agentruns.errors import AgentrunsError
 from agentruns.page.reader import zone_of
-from agentruns.views.problems import AWAY, database_away, problem
+from agentruns.views.problems import AWAY, bad_request, database_away, problem
 
 
 class AdminContentSecurityPolicy:
@@ -42,6 +43,10 @@ class Problems:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        # No address of a page has a NUL, and the database takes none.
+        whole = request.path_info + unquote(request.META.get("QUERY_STRING", ""))
+        if "\x00" in whole and not request.path_info.startswith("/api/"):
+            return bad_request(request)
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:

@@ -101,10 +101,21 @@ class TierForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
     )
     reason = reason_field()
+    seen = forms.CharField(widget=forms.HiddenInput, required=False)
 
     def __init__(self, *args: Any, rows: list[Tool], user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.rows, self.user = rows, user
+        self.initial["seen"] = " ".join(row.updated_at.isoformat() for row in rows)
+
+    def clean(self) -> dict[str, Any]:
+        """A page that somebody else has overtaken changes nothing."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        if cleaned.get("seen") != self.initial["seen"]:
+            raise forms.ValidationError(
+                _("Somebody changed one of these tools since you opened the page. Look again.")
+            )
+        return cleaned
 
     def clean_tier(self) -> Tier:
         """Refuse all where one is refused, and say which."""

@@ -25,7 +25,7 @@ from agentruns.models import Run, Terms, ToolCall
 from agentruns.protocol import checkpoints, items, units
 from agentruns.protocol.advance import HELD, advance, is_next
 from agentruns.protocol.budget import allows, enforce_budget
-from agentruns.protocol.consent import needed
+from agentruns.protocol.consent import needed, voices
 from agentruns.protocol.drain import settle
 from agentruns.protocol.ledger import (
     EXECUTOR,
@@ -327,11 +327,18 @@ def has_consent(call: ToolCall, policy: Policy, now: datetime) -> bool:
 def _consent_holds(call: ToolCall, policy: Policy, now: datetime) -> bool:
     return (
         call.consent_digest == call.args_digest != ""
-        and call.consent_count >= needed(call, policy)
+        and _agreed(call, policy) >= needed(call, policy)
         and call.consent_used_at is None
         and call.consent_expires_at is not None
         and call.consent_expires_at > now
     )
+
+
+def _agreed(call: ToolCall, policy: Policy) -> int:
+    """How many have agreed; where a group has the say, of those who are in it now."""
+    if policy.approver_group is None:
+        return call.consent_count
+    return min(call.consent_count, len(voices(call, policy)))
 
 
 def _is_confirmed(a: Attempt) -> bool:

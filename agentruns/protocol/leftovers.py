@@ -42,8 +42,8 @@ def _set_aside(call_id: str) -> bool:
         if locked is None:
             return False
         run, call = locked
-        is_kept = call.state == "prepared" and call.draft is not None and not call.claim_token
-        if not is_kept or not (run.status == "suspended" or call.reason == RATE_LIMITED):
+        waits = run.status == "suspended" or call.reason == RATE_LIMITED
+        if call.state != "prepared" or call.draft is None or call.claim_token or not waits:
             return False
         draft = Draft(call.draft)
         save(call, draft=None)

@@ -4,6 +4,7 @@ So what is measured is durability, not a tool.
 """
 
 import json
+import threading
 from dataclasses import dataclass, field
 
 from django.contrib.auth.models import User
@@ -42,6 +43,9 @@ class Append:
         return UndoReceipt()
 
 
+_registering = threading.Lock()  # of several threads, one does it
+
+
 @dataclass
 class Player:
     """Somebody whose agent may use both tools, and what a driver does for their runs."""
@@ -51,9 +55,10 @@ class Player:
     _written: int = 0
 
     def __post_init__(self) -> None:
-        for name, tier in ((READ, Tier.READ_ONLY), (EFFECT, Tier.REVERSIBLE)):
-            if registry.get(name) is None:
-                registry.tool(name, tier=tier, args=Args)(Append)
+        with _registering:
+            for name, tier in ((READ, Tier.READ_ONLY), (EFFECT, Tier.REVERSIBLE)):
+                if registry.get(name) is None:
+                    registry.tool(name, tier=tier, args=Args)(Append)
         policy.sync()
         self.owner, _ = User.objects.get_or_create(username="bench")
         self.agent, _ = Agent.objects.get_or_create(
