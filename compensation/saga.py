@@ -21,7 +21,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from agentruns import doorbell, pausepoints
+from agentruns import alarm, doorbell, pausepoints
 from agentruns.errors import BadInput, NotFound, WrongState
 from agentruns.models import Run, StopRequest, ToolCall
 from agentruns.protocol.execute import context_of
@@ -66,11 +66,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Claim:
-    """One executor's right to one attempt at one step."""
+    """One executor's right to one attempt at one step, for so many seconds."""
 
     run_id: str
     step_id: str
     token: str
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -219,6 +220,7 @@ def run_next(run_id: str) -> bool:
         pk=claim.step_id
     )
     pausepoints.reach(run_id, f"undo:{step.call.number}:started")
+    alarm.wind_again(claim.seconds)
     outcome = _attempt(step)
     pausepoints.reach(run_id, f"undo:{step.call.number}:sent")
     _settle(claim, outcome)
@@ -373,7 +375,7 @@ def _start(run: Run, step: Compensation, now: datetime) -> Claim:
         claim_token=token,
         claim_expires_at=now + ttl,
     )
-    return Claim(run.pk, step.pk, token)
+    return Claim(run.pk, step.pk, token, ttl.total_seconds())
 
 
 def _answers(call: ToolCall) -> int:

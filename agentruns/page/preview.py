@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agentruns.models import Run
@@ -17,6 +18,7 @@ class Preview:
     doable: list[PreviewItem]
     others: list[PreviewItem]
     confirm: str
+    warning: str = ""
 
 
 def preview_of(run: Run, call_ids: Sequence[str]) -> Preview:
@@ -26,4 +28,24 @@ def preview_of(run: Run, call_ids: Sequence[str]) -> Preview:
     confirm = ngettext("Undo this action", "Undo these %(n)d actions", len(doable)) % {
         "n": len(doable)
     }
-    return Preview(doable, [item for item in items if not item.can_undo], confirm)
+    others = [item for item in items if not item.can_undo]
+    return Preview(doable, others, confirm, _warning(run, doable))
+
+
+def _warning(run: Run, doable: Sequence[PreviewItem]) -> str:
+    """That something later of the same kind stays, which may build on what would be undone."""
+    chosen = {item.call.pk for item in doable}
+    stays = [
+        item.call
+        for item in preview(run)
+        if item.can_undo
+        and item.call.pk not in chosen
+        and any(
+            item.call.tool == each.call.tool and item.call.number > each.call.number
+            for each in doable
+        )
+    ]
+    if not stays:
+        return ""
+    said = _("This was done later, and stays: %(calls)s. What it builds on may have to stay, too.")
+    return said % {"calls": "; ".join(call.in_words for call in stays)}

@@ -16,7 +16,14 @@ from django.utils.translation import gettext as _
 from agentruns import pausepoints
 from agentruns.models import StopRequest, ToolCall
 from agentruns.protocol.doubt import begin_lookup, record_lookup
-from agentruns.protocol.gate import Claim, args_to_send, keep_draft, pass_gate, take_call
+from agentruns.protocol.gate import (
+    TOOL_CHANGED,
+    Claim,
+    args_to_send,
+    keep_draft,
+    pass_gate,
+    take_call,
+)
 from agentruns.protocol.items import CallItems
 from agentruns.protocol.ledger import EXECUTOR, SEND_WINDOW, lock_call, record
 from agentruns.protocol.outcome import (
@@ -27,6 +34,7 @@ from agentruns.protocol.outcome import (
     record_no_effect,
     record_paused,
 )
+from agentruns.protocol.recheck import recheck_tool
 from agentruns.states import READY
 from tools import registry
 from tools.contract import (
@@ -86,7 +94,7 @@ def _prepare_and_commit(
         registered.item_keys(args)
         draft = _prepared(registered, ctx, args, call)
     except NoEffect as error:
-        record_no_effect(claim, error)
+        _nothing_happened(claim, call, error)
         return
     except Exception as error:  # noqa: BLE001  (prepare has no effect, whatever went wrong in it)
         record_failed(claim, _code(error), _sentence(error))
@@ -195,7 +203,7 @@ def _commit(
         pausepoints.reach(call.run_id, f"call:{call.number}:sent")
         if error.is_passing and draft is not None:
             drop_draft(call, draft)  # while the call is still ours: the next attempt makes its own
-        record_no_effect(claim, error)
+        _nothing_happened(claim, call, error)
     except StopSignal:
         record_failed(claim, "stopped", "")
     except PauseSignal:
@@ -208,6 +216,12 @@ def _commit(
         measured = watch.measured()
         pausepoints.reach(call.run_id, f"call:{call.number}:sent")
         record_landed(claim, receipt, **measured)
+
+
+def _nothing_happened(claim: Claim, call: ToolCall, error: NoEffect) -> None:
+    record_no_effect(claim, error)
+    if error.code == TOOL_CHANGED:  # so have others that wait, and people are asked about them
+        recheck_tool(call.tool, by=None)
 
 
 def _is_stopped(call: ToolCall) -> bool:

@@ -148,7 +148,7 @@ def test_a_report_that_comes_after_a_persons_word_is_the_truth_and_changes_no_ma
             die_at("undo:1:started")
             with pytest.raises(WorkerDied):
                 saga.run_next(run.pk)
-            claims.append(saga.Claim(run.pk, step(run).pk, step(run).claim_token))
+            claims.append(saga.Claim(run.pk, step(run).pk, step(run).claim_token, 30.0))
             let_pauses_pass(run)
         saga.run_next(run.pk)
         settle(run, owner, answer)

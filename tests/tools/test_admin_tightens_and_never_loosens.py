@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
@@ -23,8 +24,31 @@ def form(**changes: Any) -> dict[str, Any]:
 
 
 def in_bulk(tier: str, *names: str, reason: str = "New rules.") -> dict[str, Any]:
-    chosen = {"action": "set_the_tier", "_selected_action": list(names)}
+    rows = Tool.objects.filter(name__in=names).order_by("name")
+    seen = " ".join(row.updated_at.isoformat() for row in rows)
+    chosen = {"action": "set_the_tier", "_selected_action": list(names), "seen": seen}
     return chosen | {"apply": "1", "tier": tier, "reason": reason}
+
+
+def test_a_bulk_page_that_was_overtaken_changes_nothing(browser: Client) -> None:
+    stale = in_bulk("compensable", "tickets.create", "chat.announce")
+    assert browser.post(url("tickets.create"), form(tier="irreversible")).status_code == 302
+    answer = browser.post(LIST, stale)
+    assert "Somebody changed one of these tools" in answer.content.decode()
+    assert Tool.objects.get(name="tickets.create").tier == "irreversible"
+
+
+@pytest.mark.parametrize("name", ["chat.post_message", "tickets.create"])
+def test_the_lists_own_link_leads_to_the_whole_page(browser: Client, name: str) -> None:
+    """The admin quotes an underscore in a link."""
+    page = browser.get(f"{LIST}{quote(name)}/change/").content.decode()
+    assert "Who changed it, and why" in page
+    assert "Who changed it, and why" in browser.post(url(name), form(reason="")).content.decode()
+
+
+def test_what_cannot_be_in_an_address_is_refused(browser: Client) -> None:
+    for path in (f"{LIST}%00/change/", f"{LIST}?q=%00", f"{LIST}?tier__exact=%00"):
+        assert browser.get(path).status_code == 400
 
 
 @pytest.fixture

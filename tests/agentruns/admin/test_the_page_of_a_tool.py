@@ -13,7 +13,7 @@ from agentruns.protocol.outcome import record_landed
 from compensation import saga
 from tests.agentruns.conftest import agent, outside, steps
 from tests.agentruns.outside import Outside
-from tests.agentruns.pages.reading import words
+from tests.agentruns.pages.reading import field, words
 from tests.agentruns.steps import Steps, anew
 from tools.contract import Receipt
 
@@ -143,7 +143,8 @@ def test_tiers_in_bulk_hold_for_what_waits_too(
 ) -> None:
     _run, calls = steps.running("test.book", "test.post")
     names = ["test.book", "test.post"]
-    sent = {"action": "set_the_tier", "_selected_action": names, "apply": "1"}
+    sent = {"action": "set_the_tier", "_selected_action": names}
+    sent |= {"seen": field(browser.post(LIST, sent), "seen"), "apply": "1"}
 
     answer = browser.post(LIST, sent | {"tier": "irreversible", "reason": "All ask."}, follow=True)
 

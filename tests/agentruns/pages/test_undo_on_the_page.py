@@ -54,6 +54,19 @@ def test_the_preview_says_each_consequence_in_the_order_of_undo(
     assert not Compensation.objects.exists()
 
 
+def test_the_preview_warns_of_what_was_done_later_and_may_build_on_it(
+    steps: Steps, browser: Browser, owner: User
+) -> None:
+    run, calls = steps.running("test.book", "test.book")
+    first, second = [steps.act(call) for call in calls]
+    steps.stop(run)
+    path = f"/runs/{run.pk}/undo/?call="
+    said = page(browser(owner), path + first.pk)
+    assert "This was done later, and stays: book “thing 1”." in said
+    assert "done later" not in page(browser(owner), path + second.pk)
+    assert "done later" not in page(browser(owner), f"{path}{first.pk}&call={second.pk}")
+
+
 def test_a_confirmed_undo_is_told_until_it_is_done(
     landed: list[ToolCall], browser: Browser, owner: User, outside: Outside
 ) -> None:

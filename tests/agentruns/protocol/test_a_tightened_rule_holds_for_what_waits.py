@@ -15,6 +15,7 @@ from tests.agentruns.outside import Outside
 from tests.agentruns.steps import Steps, anew, events, kinds, now
 from tests.pausing import Pauses, at_once, in_background
 from tools.changes import change_tools
+from tools.models import Tool
 
 
 @pytest.fixture
@@ -116,6 +117,21 @@ def test_an_approved_call_of_a_stranger_to_the_group_is_refused(
     assert tighten("test.send", approver_group=group) == Rechecked(denied=1)
 
     assert [anew(c).state for c in (call, other)] == ["denied", "approved"]
+
+
+def test_the_gate_asks_whose_word_it_was_if_the_run_was_too_busy_to_be_rechecked(
+    steps: Steps, reviewer: User, outside: Outside
+) -> None:
+    group = Group.objects.create(name="Finance")
+    reviewer.groups.add(group)
+    _run, (call, other) = steps.running("test.send", "test.send")
+    steps.approve(call)
+    steps.approve(other, by=reviewer)
+
+    Tool.objects.filter(name="test.send").update(approver_group=group)
+
+    assert (steps.act(call).state, anew(call).reason) == ("denied", "needs_consent")
+    assert steps.act(other).state == "landed"
 
 
 def test_what_has_not_been_asked_for_yet_is_asked_at_its_time(

@@ -6,6 +6,7 @@ from django.db.models import F
 
 from agentruns.models import ToolCall
 from agentruns.protocol.gate import pass_gate
+from agentruns.protocol.recheck import recheck_tool
 from tests.agentruns.outside import Outside
 from tests.agentruns.steps import Steps, anew, events, kinds, now
 from tests.pausing import at_once
@@ -139,3 +140,15 @@ def test_many_at_once_are_no_more_than_the_limit(steps: Steps, outside: Outside)
             if went:
                 steps.land(claim)
                 age(call, 61)
+
+
+def test_what_waits_goes_at_once_when_the_limit_is_lifted(steps: Steps, outside: Outside) -> None:
+    limit("test.book", 1)
+    _run, calls = steps.running("test.book", "test.book")
+    steps.act(calls[0])
+    assert steps.act(calls[1]).reason == "rate_limited"
+
+    limit("test.book", None)
+    recheck_tool("test.book", by=None)
+
+    assert steps.act(calls[1]).state == "landed"
