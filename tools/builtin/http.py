@@ -17,6 +17,8 @@ from tools.errors import NoEffect
 
 # Raised before a single byte of the request was sent.
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
+# Of the answers that lead elsewhere, those that say: nothing was done.
+NOT_DONE = (304, 307, 308)
 MOST_BYTES = 1024 * 1024  # of an answer
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
@@ -26,9 +28,10 @@ def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response
 
     With `ask=guarded`, to a URL that a model wrote.
 
-    Raises NoEffect where it is known that nothing happened: never sent, refused (3xx, 4xx), or
-    put off (429; 503 that says when to come again). Anything else (5xx, no answer in time, a
-    dropped connection) comes out as httpx2.HTTPError, and means that nobody knows.
+    Raises NoEffect where it is known that nothing happened: never sent, refused (4xx, and 304, 307,
+    308), or put off (429; 503 that says when to come again). Anything else (5xx, another 3xx, no
+    answer in time, a dropped connection) comes out as httpx2.HTTPError, and means that nobody
+    knows.
     """
     expect, ask = options.pop("expect", ()), options.pop("ask", request)
     ctx.sending()
@@ -43,16 +46,18 @@ def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response
         ) from error
     _refuse_put_off(response, url)
     status = response.status_code
+    if status in expect or response.is_success:
+        return response
     # 408: the other side gave up waiting for our request, which may have been half read.
-    if 300 <= status < 500 and status != 408 and status not in expect:
+    if status in NOT_DONE or (400 <= status < 500 and status != 408):
         raise NoEffect(
             "refused",
             _("%(host)s refused it (%(status)s).") % {"host": _host(url), "status": status},
             status=status,
             answer=response.text[:500],
         )
-    if status >= 500 or status == 408:
-        response.raise_for_status()
+    # Many answer with a redirect once they have done it.
+    response.raise_for_status()
     return response
 
 

@@ -48,6 +48,12 @@ def test_a_refused_connection_is_known_to_have_no_effect(
     assert world.effects(ctx) == []
 
 
+@pytest.mark.parametrize("status", [300, 301, 302, 303])
+def test_a_redirect_leaves_doubt_whoever_sent(status: int, new_context: NewContext) -> None:
+    with answering(status, {}) as server, pytest.raises(httpx2.HTTPStatusError):
+        http.send(new_context(), "POST", server.url)
+
+
 @pytest.mark.parametrize("name", [name for name in EFFECTS if name != "git.open_draft"])
 def test_who_has_too_much_to_do_is_asked_again_later(
     name: str, world: RunningWorld, new_context: NewContext
