@@ -17,6 +17,8 @@ from tools.errors import NoEffect
 
 # Raised before a single byte of the request was sent.
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
+# Raised by what no request can be made of: a header, an address or a body with impossible signs.
+NEVER_MADE = (httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeEncodeError)
 # Of the answers that lead elsewhere, those that say: nothing was done.
 NOT_DONE = (304, 307, 308)
 MOST_BYTES = 1024 * 1024  # of an answer
@@ -44,6 +46,11 @@ def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response
             is_passing=not isinstance(error, httpx2.UnsupportedProtocol),
             error=str(error),
         ) from error
+    except NEVER_MADE:  # what they say repeats the header, secret and all
+        raise NoEffect(
+            "not_sendable",
+            _("The request has signs that cannot be sent, so nothing was sent."),
+        ) from None
     _refuse_put_off(response, url)
     status = response.status_code
     if status in expect or response.is_success:
@@ -136,6 +143,8 @@ def is_passing(error: Exception) -> bool:
 
 def why(error: Exception) -> str:
     """What an exception says, in short, for a person who has to find out more."""
+    if isinstance(error, NEVER_MADE):  # it repeats what was to be sent, secrets too
+        return type(error).__name__
     return f"{type(error).__name__}: {error}"
 
 

@@ -54,6 +54,16 @@ def test_a_redirect_leaves_doubt_whoever_sent(status: int, new_context: NewConte
         http.send(new_context(), "POST", server.url)
 
 
+@pytest.mark.parametrize("value", ["s3cr3t\r\nX-A: b", "s3cr3té"])
+def test_a_header_that_cannot_be_sent_means_that_nothing_was(
+    value: str, new_context: NewContext
+) -> None:
+    with answering(200, {}) as server, pytest.raises(NoEffect) as caught:
+        http.send(new_context(), "POST", server.url, headers={"Authorization": value})
+    assert server.requests == []
+    assert "s3cr3t" not in f"{caught.value} {caught.value.data} {caught.value.__cause__}"
+
+
 @pytest.mark.parametrize("name", [name for name in EFFECTS if name != "git.open_draft"])
 def test_who_has_too_much_to_do_is_asked_again_later(
     name: str, world: RunningWorld, new_context: NewContext
