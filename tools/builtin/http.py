@@ -22,6 +22,7 @@ NEVER_MADE = (httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeEncodeError)
 # Of the answers that lead elsewhere, those that say: nothing was done.
 NOT_DONE = (304, 307, 308)
 MOST_BYTES = 1024 * 1024  # of an answer
+MOST_ANSWER = 16_000  # characters of a refusal's words: whoever shows them masks first, then cuts
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -61,7 +62,7 @@ def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response
             "refused",
             _("%(host)s refused it (%(status)s).") % {"host": _host(url), "status": status},
             status=status,
-            answer=response.text[:500],
+            answer=response.text[:MOST_ANSWER],
         )
     # Many answer with a redirect once they have done it.
     response.raise_for_status()

@@ -49,10 +49,11 @@ class RestTool(Imported):
             )
             web.refuse_moved(response)
         except NoEffect as error:
-            said = " ".join(filter(None, [str(error), str(error.data.get("answer", ""))[:300]]))
+            answer = shown(kept(error.data.get("answer", ""), args, secrets), 300)
+            said = " ".join(filter(None, [kept(str(error), args, secrets), answer]))
             raise NoEffect(
                 error.code,
-                kept(shown(said, 500), args, secrets),
+                shown(said, 500),
                 is_passing=error.is_passing,
                 retry_after=error.retry_after,
             ) from error
@@ -61,8 +62,12 @@ class RestTool(Imported):
             words = kept(error.response.text, args, secrets)
             status = error.response.status_code
             raise Unclear(said % {"status": status, "words": shown(words, 500)}) from error
-        data = {"status": response.status_code, "content": _content(response)}
-        return Receipt(bounded(kept(data, args, secrets)), kept(cut(response.text), args, secrets))
+        content = kept(_content(response), args, secrets)
+        data = {
+            "status": response.status_code,
+            "content": cut(content) if isinstance(content, str) else content,
+        }
+        return Receipt(bounded(data), cut(kept(response.text, args, secrets)))
 
 
 def _is_its_own(source: ToolSource) -> bool:
@@ -76,7 +81,7 @@ def _content(response: httpx2.Response) -> Any:
     try:
         return response.json()
     except ValueError:
-        return cut(response.text)
+        return response.text
 
 
 def _of(details: Data, given: Data, place: str) -> list[tuple[Data, Any]]:
