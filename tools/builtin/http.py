@@ -1,5 +1,6 @@
 """HTTP for tools: tells what is known not to have happened from what nobody knows."""
 
+import codecs
 import os
 import time
 from datetime import UTC, datetime
@@ -23,6 +24,8 @@ NEVER_MADE = (httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeEncodeError)
 NOT_DONE = (304, 307, 308)
 MOST_BYTES = 1024 * 1024  # of an answer
 MOST_ANSWER = 16_000  # characters of a refusal's words: whoever shows them masks first, then cuts
+# Encodings of Python’s own, which fail, or take for ever over a long text.
+_NO_CHARSETS = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"}
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -83,7 +86,7 @@ def _refuse_put_off(response: httpx2.Response, url: str) -> None:
 
 def request(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
     """One request with this call's deadline; any status is an answer."""
-    return _client_for(url).request(method, url, timeout=ctx.timeout, **options)
+    return _readable(_client_for(url).request(method, url, timeout=ctx.timeout, **options))
 
 
 def bounded(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
@@ -123,12 +126,30 @@ def _as_read(response: httpx2.Response) -> httpx2.Response:
     ]
     if "content-encoding" in response.headers:
         kept = [(name, value) for name, value in kept if name != "content-type"]
-    return httpx2.Response(
-        response.status_code,
-        headers=kept,
-        content=bytes(content[:MOST_BYTES]),
-        request=response.request,
+    return _readable(
+        httpx2.Response(
+            response.status_code,
+            headers=kept,
+            content=bytes(content[:MOST_BYTES]),
+            request=response.request,
+        )
     )
+
+
+def _readable(response: httpx2.Response) -> httpx2.Response:
+    """The answer, whose text is UTF-8 should it name what is no encoding of texts: a server names
+    what it likes, and an answer that cannot be read would be a doubt.
+    """
+    charset = response.charset_encoding
+    if charset is not None:
+        try:
+            is_text = codecs.lookup(charset).name not in _NO_CHARSETS
+            "a".encode(charset)
+        except (LookupError, ValueError):
+            is_text = False
+        if not is_text:
+            response.encoding = "utf-8"
+    return response
 
 
 def is_passing(error: Exception) -> bool:
