@@ -58,6 +58,10 @@ def logging_config(*, level: str, as_json: bool) -> dict[str, Any]:
             "django_structlog": {"level": "ERROR"},
             # It tells of every attempt to connect again; whoever waited is told by an exception.
             "psycopg.pool": {"level": "ERROR"},
+            # The MCP client ("client" is its session). It tells what a server answered, word for
+            # word, which may be a secret said back; whoever waited is told by an exception.
+            "mcp": {"level": "CRITICAL"},
+            "client": {"level": "CRITICAL"},
         },
     }
 

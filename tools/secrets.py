@@ -4,8 +4,10 @@ A secret is a field of pydantic's type SecretStr or SecretBytes, however deep. A
 from the arguments: the names of fields, keys, and places in lists.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
+from urllib.parse import quote, quote_plus
 
 from pydantic import BaseModel, SecretBytes, SecretStr
 
@@ -40,10 +42,11 @@ def unmasked(args: Data, secrets: Secrets | None) -> Data:
 
 
 def without(value: Any, secrets: Iterable[str]) -> Any:
-    """A text, or JSON, with MASK wherever one of these secrets stands in it: for what somebody
-    outside has answered, who may say back what they were told.
+    """A text, or JSON, with MASK wherever one of these secrets stands in it, as it is or as it is
+    written within JSON or an address: for what somebody outside has answered, who may say back what
+    they were told. Of a text that was cut before, a secret's part stays: cut afterwards.
     """
-    told = {secret for secret in secrets if len(secret) >= SHORTEST}
+    told = {form for secret in secrets if len(secret) >= SHORTEST for form in _forms(secret)}
     return _without(value, sorted(told, key=len, reverse=True))
 
 
@@ -66,6 +69,16 @@ def _found(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str 
         case list() | tuple():
             for place, item in enumerate(value):
                 yield from _found(item, (*path, place))
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """The ways in which it may be written."""
+    yield secret
+    for as_ascii in (True, False):
+        yield json.dumps(secret, ensure_ascii=as_ascii)[1:-1]
+    yield quote(secret, errors="replace")
+    yield quote(secret, safe="", errors="replace")
+    yield quote_plus(secret, errors="replace")
 
 
 def _without(value: Any, secrets: list[str]) -> Any:

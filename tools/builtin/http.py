@@ -1,5 +1,6 @@
 """HTTP for tools: tells what is known not to have happened from what nobody knows."""
 
+import codecs
 import os
 import time
 from datetime import UTC, datetime
@@ -17,7 +18,14 @@ from tools.errors import NoEffect
 
 # Raised before a single byte of the request was sent.
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
+# Raised by what no request can be made of: a header, an address or a body with impossible signs.
+NEVER_MADE = (httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeEncodeError)
+# Of the answers that lead elsewhere, those that say: nothing was done.
+NOT_DONE = (304, 307, 308)
 MOST_BYTES = 1024 * 1024  # of an answer
+MOST_ANSWER = 16_000  # characters of a refusal's words: whoever shows them masks first, then cuts
+# Encodings of Python’s own, which fail, or take for ever over a long text.
+_NO_CHARSETS = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"}
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -26,9 +34,10 @@ def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response
 
     With `ask=guarded`, to a URL that a model wrote.
 
-    Raises NoEffect where it is known that nothing happened: never sent, refused (3xx, 4xx), or
-    put off (429; 503 that says when to come again). Anything else (5xx, no answer in time, a
-    dropped connection) comes out as httpx2.HTTPError, and means that nobody knows.
+    Raises NoEffect where it is known that nothing happened: never sent, refused (4xx, and 304, 307,
+    308), or put off (429; 503 that says when to come again). Anything else (5xx, another 3xx, no
+    answer in time, a dropped connection) comes out as httpx2.HTTPError, and means that nobody
+    knows.
     """
     expect, ask = options.pop("expect", ()), options.pop("ask", request)
     ctx.sending()
@@ -41,18 +50,25 @@ def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response
             is_passing=not isinstance(error, httpx2.UnsupportedProtocol),
             error=str(error),
         ) from error
+    except NEVER_MADE:  # what they say repeats the header, secret and all
+        raise NoEffect(
+            "not_sendable",
+            _("The request has signs that cannot be sent, so nothing was sent."),
+        ) from None
     _refuse_put_off(response, url)
     status = response.status_code
+    if status in expect or response.is_success:
+        return response
     # 408: the other side gave up waiting for our request, which may have been half read.
-    if 300 <= status < 500 and status != 408 and status not in expect:
+    if status in NOT_DONE or (400 <= status < 500 and status != 408):
         raise NoEffect(
             "refused",
             _("%(host)s refused it (%(status)s).") % {"host": _host(url), "status": status},
             status=status,
-            answer=response.text[:500],
+            answer=response.text[:MOST_ANSWER],
         )
-    if status >= 500 or status == 408:
-        response.raise_for_status()
+    # Many answer with a redirect once they have done it.
+    response.raise_for_status()
     return response
 
 
@@ -70,7 +86,7 @@ def _refuse_put_off(response: httpx2.Response, url: str) -> None:
 
 def request(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
     """One request with this call's deadline; any status is an answer."""
-    return _client_for(url).request(method, url, timeout=ctx.timeout, **options)
+    return _readable(_client_for(url).request(method, url, timeout=ctx.timeout, **options))
 
 
 def bounded(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
@@ -110,12 +126,30 @@ def _as_read(response: httpx2.Response) -> httpx2.Response:
     ]
     if "content-encoding" in response.headers:
         kept = [(name, value) for name, value in kept if name != "content-type"]
-    return httpx2.Response(
-        response.status_code,
-        headers=kept,
-        content=bytes(content[:MOST_BYTES]),
-        request=response.request,
+    return _readable(
+        httpx2.Response(
+            response.status_code,
+            headers=kept,
+            content=bytes(content[:MOST_BYTES]),
+            request=response.request,
+        )
     )
+
+
+def _readable(response: httpx2.Response) -> httpx2.Response:
+    """The answer, whose text is UTF-8 should it name what is no encoding of texts: a server names
+    what it likes, and an answer that cannot be read would be a doubt.
+    """
+    charset = response.charset_encoding
+    if charset is not None:
+        try:
+            is_text = codecs.lookup(charset).name not in _NO_CHARSETS
+            "a".encode(charset)
+        except (LookupError, ValueError):
+            is_text = False
+        if not is_text:
+            response.encoding = "utf-8"
+    return response
 
 
 def is_passing(error: Exception) -> bool:
@@ -131,6 +165,8 @@ def is_passing(error: Exception) -> bool:
 
 def why(error: Exception) -> str:
     """What an exception says, in short, for a person who has to find out more."""
+    if isinstance(error, NEVER_MADE):  # it repeats what was to be sent, secrets too
+        return type(error).__name__
     return f"{type(error).__name__}: {error}"
 
 

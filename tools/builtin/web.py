@@ -61,22 +61,31 @@ def _headers(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
+def _bearer(token: SecretStr) -> SecretStr:
+    """Refuse what no header can hold, without a word of it."""
+    if not re.fullmatch(r"[\x21-\x7e]{1,4000}", token.get_secret_value()):
+        raise ValueError("a token has letters, digits and signs only, no spaces and no line breaks")
+    return token
+
+
 Url = Annotated[
     str, StringConstraints(max_length=2000, pattern=r"^[^\x00-\x20\x7f]+$"), AfterValidator(_url)
 ]
 Headers = Annotated[dict[str, str], Field(max_length=20), AfterValidator(_headers)]
+Bearer = Annotated[SecretStr, AfterValidator(_bearer)]
 
 
 class Get(BaseModel):
     """Read what is at a URL. `bearer` is a token for it, and secret."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"url": "http://127.0.0.1:8801/hooks/deliveries"}]}
+        json_schema_extra={"examples": [{"url": "http://127.0.0.1:8801/hooks/deliveries"}]},
+        hide_input_in_errors=True,
     )
 
     url: Url
     headers: Headers = {}
-    bearer: SecretStr | None = None
+    bearer: Bearer | None = None
 
     @model_validator(mode="after")
     def _secrets_travel_in_secret(self) -> "Get":

@@ -75,20 +75,40 @@ def check_name(slug: str) -> None:
 
 
 def take(source: ToolSource, listing: Listing, *, by: Any) -> Plan:
-    """Write what a source offers now, and what follows for each tool's policy. Atomic."""
+    """Write what a source offers now, and what follows for each tool's policy. Atomic. Raises
+    ImportProblem for a name that is taken.
+    """
     check_name(source.pk)
     with transaction.atomic():
+        _hold(source)
         source.base_url = listing.base_url
         source.says_of_itself = listing.says_of_itself
         source.imported_at = timezone.now()
         source.problem = ""
-        source.save()  # of two who look at the same time, the second waits here
+        source.save()
         done = plan(source, listing)
         for line in done.lines:
             if line.fate != "unchanged":
                 _write(source, line, by=by)
     known.forget()
     return done
+
+
+def _hold(source: ToolSource) -> None:
+    """Have its row: of two who look at the same time, as with a double click, the second waits
+    here. Raises ImportProblem for a new one whose name somebody else took meanwhile.
+    """
+    is_new = source._state.adding
+    ToolSource.objects.bulk_create([source], ignore_conflicts=True)
+    there = ToolSource.objects.select_for_update().get(pk=source.pk)
+    if is_new and _identity(there) != _identity(source):
+        raise ImportProblem(
+            _("There is a source of that name already: look at it again on its own page.")
+        )
+
+
+def _identity(source: ToolSource) -> tuple[str, str, Data]:
+    return source.kind, source.address, source.secrets
 
 
 def note_problem(source: ToolSource, problem: str) -> None:

@@ -23,6 +23,7 @@ from mcp_types import (
     CONNECTION_CLOSED,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
+    PARSE_ERROR,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
@@ -62,7 +63,8 @@ class Server:
 
 @dataclass
 class Conversation:
-    """One session. `key`: the id of the one call in it, for the server to tell it by.
+    """One session. `key`: the id of the one call in it, for the server to tell it by. `kept`: what
+    the server says, without the secrets that it was told.
 
     `has_sent`: from then on, nobody knows what an error means. `is_given_up`: nothing is sent any
     more. `is_answered`: there was an answer to the call, whatever it says; `result`, if it is one,
@@ -71,6 +73,7 @@ class Conversation:
 
     server: Server
     key: str
+    kept: Callable[[str], str]
     has_sent: bool = False
     is_given_up: bool = False
     is_answered: bool = False
@@ -106,7 +109,7 @@ class Conversation:
                 result = await self._result(session, name, arguments)
             except MCPError as error:
                 self.is_answered = error.code != CONNECTION_CLOSED
-                raise _meaning(error) from error
+                raise self._meaning(error) from error
             self.is_answered, self.result = True, result
             return result
 
@@ -128,6 +131,20 @@ class Conversation:
             return True
         return self.is_answered
 
+    def _meaning(self, error: MCPError) -> ToolError:
+        """What an error in place of a result says about the call."""
+        if error.code == PARSE_ERROR:  # the library's, with all that the server said in it
+            return Unclear(_("No answer: %(words)s") % {"words": _("it did not keep to MCP.")})
+        words = {"words": shown(self.kept(error.message), 500)}
+        if error.code == CONNECTION_CLOSED:
+            return Unclear(_("No answer: %(words)s") % words)
+        if error.code in NOT_EXECUTED:
+            return NoEffect("refused", _("The server refused it: “%(words)s”") % words)
+        said_so = error.code == CANCELLED or "cancel" in error.message.lower()
+        return Unclear(
+            _("The server answered with an error: “%(words)s”") % words, says_cancelled=said_so
+        )
+
     async def _result(self, session: ClientSession, name: str, arguments: Data) -> Data:
         # Not session.call_tool: that holds a result against a schema, and knows of none that does
         # not fit; but what has happened, has happened.
@@ -144,19 +161,6 @@ class Conversation:
             async with ClientSession(dispatcher=dispatcher, client_info=_US) as session:
                 await _introduce(session)
                 yield session
-
-
-def _meaning(error: MCPError) -> ToolError:
-    """What an error in place of a result says about the call."""
-    words = {"words": shown(error.message, 500)}
-    if error.code == CONNECTION_CLOSED:
-        return Unclear(_("No answer: %(words)s") % words)
-    if error.code in NOT_EXECUTED:
-        return NoEffect("refused", _("The server refused it: “%(words)s”") % words)
-    said_so = error.code == CANCELLED or "cancel" in error.message.lower()
-    return Unclear(
-        _("The server answered with an error: “%(words)s”") % words, says_cancelled=said_so
-    )
 
 
 class _Dispatcher(JSONRPCDispatcher[Any]):

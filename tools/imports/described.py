@@ -64,12 +64,15 @@ def secret_values(source: ToolSource) -> dict[str, str]:
     return {where: os.environ[name] for where, name in source.secrets.items()}
 
 
-def kept(answer: Any, args: BaseModel, source_secrets: dict[str, str]) -> Any:
-    """A foreign answer as a ledger may keep it: storable, and without the secrets that went out."""
-    hidden = [value for _path, value in secrets_of(args)]
+def kept(answer: Any, args: BaseModel | None, source_secrets: dict[str, str]) -> Any:
+    """A foreign answer as a ledger may keep it: without the secrets that went out, and storable.
+
+    To be cut afterwards, never before: of a secret that was cut in two, the half would stay.
+    """
+    hidden = [value for _path, value in secrets_of(args)] if args is not None else []
     for value in source_secrets.values():  # “Bearer …” as a whole, and what follows it
-        hidden += [value, value.split()[-1]]
-    return without(storable(answer), hidden)
+        hidden += [value, *value.split()[-1:]]
+    return storable(without(answer, hidden))
 
 
 def bounded(data: Data) -> Data:

@@ -9,18 +9,19 @@ puts on record what came of that: `sent` (the server heard it, and has not confi
 
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import ExitStack
 from functools import cache
 from importlib import import_module
+from json import JSONDecodeError
 from typing import Any
 from uuid import uuid4
 
 from anyio.from_thread import start_blocking_portal
 from django.utils.translation import gettext as _
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from tools.builtin import http
 from tools.contract import Context, Data, Draft, Receipt, StopSignal
@@ -41,12 +42,15 @@ from tools.imports.offers import (
 LOOK_EVERY = 0.5  # seconds between two looks at whether the run was stopped
 LAST_WORD = 2.0  # seconds that a server which was asked to stop has for an answer
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+PARSE_ERROR = -32700  # of JSON-RPC: an answer could not be read
 CANCELLATION = "call.cancellation"
+_UNREADABLE = (ValidationError, JSONDecodeError, UnicodeDecodeError)
 
 
 def listing(source: ToolSource, *, timeout: float = 20.0) -> Listing:
     """All that the server offers now. Raises ImportProblem, or NoEffect for a missing secret."""
-    talk = _conversation(source, str(uuid4()), secret_values(source))
+    secrets = secret_values(source)
+    talk = _conversation(source, str(uuid4()), secrets, None)
     try:
         with start_blocking_portal() as portal:
             future = portal.start_task_soon(talk.list_tools)
@@ -57,7 +61,7 @@ def listing(source: ToolSource, *, timeout: float = 20.0) -> Listing:
                 raise
     except Exception as error:
         said = _("The server did not list its tools: %(why)s")
-        raise ImportProblem(said % {"why": _why(error)}) from error
+        raise ImportProblem(said % {"why": _why(error, talk.kept)}) from error
     if len(tools) > MOST_OFFERS:
         said = _("The server has %(n)s tools, more than %(limit)s.")
         raise ImportProblem(said % {"n": len(tools), "limit": MOST_OFFERS})
@@ -116,8 +120,6 @@ class McpTool(Imported):
             call = _opened(self.row, ctx, args, secrets)
         try:
             result = call.outcome(ctx)
-        except Unclear as error:
-            raise Unclear(kept(str(error), args, secrets)) from error
         finally:
             call.close()
         return _receipt(kept(result, args, secrets))
@@ -246,12 +248,10 @@ class _Call:
             return known
         never_sent = bool(causes) and all(isinstance(each, http.NEVER_SENT) for each in causes)
         if self.talk.has_sent and not never_sent:
-            return Unclear(_("No answer: %(why)s") % {"why": _why(error)})
-        return NoEffect(
-            "unreachable",
-            _("The server could not be asked, so nothing was sent: %(why)s") % {"why": _why(error)},
-            is_passing=True,
-        )
+            return Unclear(_("No answer: %(why)s") % {"why": _why(error, self.talk.kept)})
+        said = _("The server could not be asked, so nothing was sent: %(why)s")
+        why = _why(error, self.talk.kept)
+        return NoEffect("unreachable", said % {"why": why}, is_passing=True)
 
     def _give_up(self, reason: str) -> Data:
         """Ask the server to stop, put that on record, and hear its last word."""
@@ -281,7 +281,7 @@ _waiting: dict[str, _Call] = {}
 
 def _opened(row: ImportedTool, ctx: Context, args: BaseModel, secrets: dict[str, str]) -> _Call:
     """A conversation in which there is nothing left to do but to send. Raises NoEffect."""
-    call = _Call(row, ctx, plain(args), _conversation(row.source, ctx.request_id, secrets))
+    call = _Call(row, ctx, plain(args), _conversation(row.source, ctx.request_id, secrets, args))
     try:
         call.open()
     except BaseException:
@@ -297,13 +297,15 @@ def _close_what_is_over() -> None:
             call.close()
 
 
-def _conversation(source: ToolSource, key: str, secrets: dict[str, str]) -> Any:
+def _conversation(
+    source: ToolSource, key: str, secrets: dict[str, str], args: BaseModel | None
+) -> Any:
     module = _heavy()
     if source.kind == ToolSource.Kind.MCP_STDIO:
         server = module.Server(command=tuple(shlex.split(source.address)), secrets=secrets)
     else:
         server = module.Server(url=source.address, secrets=secrets)
-    return module.Conversation(server, key)
+    return module.Conversation(server, key, lambda said: kept(said, args, secrets))
 
 
 @cache
@@ -320,7 +322,14 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-def _why(error: BaseException) -> str:
-    """In short, what went wrong; of several, the first."""
+def _why(error: BaseException, without_secrets: Callable[[str], str]) -> str:
+    """In short, what went wrong; of several, the first. Never what the library says about an answer
+    that it could not read: that holds the answer.
+    """
     first = next(_leaves(error), error)
-    return shown(f"{type(first).__name__}: {first}".rstrip(": "), 300)
+    if isinstance(first, _UNREADABLE) or getattr(first, "code", None) == PARSE_ERROR:
+        return _("it did not keep to MCP.")
+    if isinstance(first, http.NEVER_MADE):
+        return http.why(first)
+    said = f"{type(first).__name__}: {getattr(first, 'message', first)}"
+    return shown(without_secrets(said).rstrip(": "), 300)

@@ -6,14 +6,20 @@ from urllib.parse import quote, urlsplit
 
 import httpx2
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from pydantic import BaseModel
 
-from tools.builtin import http
+from tools.builtin import http, web
 from tools.contract import Context, Data, Draft, Receipt
 from tools.errors import NoEffect, Unclear
 from tools.imports.described import Imported, bounded, cut, kept, plain, secret_values
 from tools.imports.models import ToolSource
 from tools.imports.offers import shown
+
+_SAYS_WRONG = gettext_lazy("The server says that it went wrong (%(status)s): “%(words)s”")
+_SAYS_MOVED = gettext_lazy(
+    "The server leads elsewhere (%(status)s), and does not say whether it was done: “%(words)s”"
+)
 
 
 class RestTool(Imported):
@@ -36,26 +42,32 @@ class RestTool(Imported):
                 details["method"],
                 url,
                 ask=http.bounded if _is_its_own(source) else http.guarded,
+                expect=web.MOVED,
                 params=_query(details, given),
                 headers=headers,
                 **body,
             )
+            web.refuse_moved(response)
         except NoEffect as error:
-            said = " ".join(filter(None, [str(error), str(error.data.get("answer", ""))[:300]]))
+            answer = shown(kept(error.data.get("answer", ""), args, secrets), 300)
+            said = " ".join(filter(None, [kept(str(error), args, secrets), answer]))
             raise NoEffect(
                 error.code,
-                kept(shown(said, 500), args, secrets),
+                shown(said, 500),
                 is_passing=error.is_passing,
                 retry_after=error.retry_after,
             ) from error
         except httpx2.HTTPStatusError as error:
-            said = _("The server says that it went wrong (%(status)s): “%(words)s”") % {
-                "status": error.response.status_code,
-                "words": shown(error.response.text, 500),
-            }
-            raise Unclear(kept(said, args, secrets)) from error
-        data = {"status": response.status_code, "content": _content(response)}
-        return Receipt(bounded(kept(data, args, secrets)), kept(cut(response.text), args, secrets))
+            said = _SAYS_MOVED if error.response.is_redirect else _SAYS_WRONG
+            words = kept(error.response.text, args, secrets)
+            status = error.response.status_code
+            raise Unclear(said % {"status": status, "words": shown(words, 500)}) from error
+        content = kept(_content(response), args, secrets)
+        data = {
+            "status": response.status_code,
+            "content": cut(content) if isinstance(content, str) else content,
+        }
+        return Receipt(bounded(data), cut(kept(response.text, args, secrets)))
 
 
 def _is_its_own(source: ToolSource) -> bool:
@@ -69,7 +81,7 @@ def _content(response: httpx2.Response) -> Any:
     try:
         return response.json()
     except ValueError:
-        return cut(response.text)
+        return response.text
 
 
 def _of(details: Data, given: Data, place: str) -> list[tuple[Data, Any]]:

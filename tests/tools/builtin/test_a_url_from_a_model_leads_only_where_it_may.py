@@ -288,12 +288,20 @@ def test_an_effect_is_sent_with_its_key_its_body_and_the_secret(
         {"headers": {"Idempotency-Key": "another"}},
         {"headers": {"X-A": "b\r\nX-C: d"}},
         {"headers": {"X A": "b"}},
-        {"url": "http://host/", "bearer": "in the clear"},
+        {"url": "http://host/", "bearer": "in-the-clear"},
     ],
 )
 def test_arguments_that_decide_what_is_not_the_models_are_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(BadArguments):
         tool(GET).parse({"url": "https://host/"} | changes)
+
+
+@pytest.mark.parametrize("token", ["s3cr3t\nof", "s3cr3t of", "s3cr3té", "s3cr3t" * 700])
+def test_a_token_that_cannot_be_sent_is_refused_without_repeating_it(token: str) -> None:
+    with pytest.raises(BadArguments) as refused:
+        tool(GET).parse({"url": "https://host/", "bearer": token})
+    assert "bearer" in str(refused.value)
+    assert "s3cr3t" not in f"{refused.value} {refused.value.__cause__}"
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """Case C7 and E6: what is known not to have happened, and what nobody knows."""
 
+from collections.abc import Callable
+
 import httpx2
 import pytest
 from pytest_django.fixtures import Settings
@@ -11,6 +13,8 @@ from tests.tools.conftest import NewContext, RunningWorld
 from tools.builtin import http
 from tools.contract import Receipt
 from tools.errors import NoEffect
+
+Ask = Callable[..., httpx2.Response]
 
 
 @pytest.mark.parametrize("name", EFFECTS)
@@ -46,6 +50,35 @@ def test_a_refused_connection_is_known_to_have_no_effect(
         act(name, ctx)
     assert caught.value.is_passing
     assert world.effects(ctx) == []
+
+
+@pytest.mark.parametrize("status", [300, 301, 302, 303])
+def test_a_redirect_leaves_doubt_whoever_sent(status: int, new_context: NewContext) -> None:
+    with answering(status, {}) as server, pytest.raises(httpx2.HTTPStatusError):
+        http.send(new_context(), "POST", server.url)
+
+
+@pytest.mark.parametrize("value", ["s3cr3t\r\nX-A: b", "s3cr3té"])
+def test_a_header_that_cannot_be_sent_means_that_nothing_was(
+    value: str, new_context: NewContext
+) -> None:
+    with answering(200, {}) as server, pytest.raises(NoEffect) as caught:
+        http.send(new_context(), "POST", server.url, headers={"Authorization": value})
+    assert server.requests == []
+    assert "s3cr3t" not in f"{caught.value} {caught.value.data} {caught.value.__cause__}"
+
+
+@pytest.mark.parametrize("ask", [http.request, http.bounded])
+@pytest.mark.parametrize("charset", ["zlib", "rot13", "undefined", "punycode", "idna", "no-such"])
+def test_an_answer_counts_in_whatever_it_says_that_it_is_written(
+    charset: str, ask: Ask, new_context: NewContext
+) -> None:
+    kind = {"Content-Type": f"text/plain; charset={charset}"}
+    with answering(200, kind, "Schön") as server:
+        assert http.send(new_context(), "POST", server.url, ask=ask).text == "Schön"
+    with answering(403, kind, "Schön") as server, pytest.raises(NoEffect) as caught:
+        http.send(new_context(), "POST", server.url, ask=ask)
+    assert caught.value.data["answer"] == "Schön"
 
 
 @pytest.mark.parametrize("name", [name for name in EFFECTS if name != "git.open_draft"])

@@ -3,7 +3,8 @@
 `plain_server.py FOLDER`, with the orders and the journal of mcp_server.py. Modes: `ok`, `confirms`
 (waits, and answers a cancellation with an error that says so), `finishes` (waits, and answers a
 cancellation with the result), `silent` (hears nothing at all once it has begun), `stays` (answers,
-and does not end when it is told to).
+and does not end when it is told to), `odd` (answers with its arguments where none belong),
+`repeats` (an error with its arguments at the end of a long text).
 """
 
 import json
@@ -59,6 +60,11 @@ def main() -> None:
                 note(did="began", tool=params["name"], arguments=params.get("arguments"))
                 if orders()["mode"] in ("ok", "stays"):
                     result(request)
+                elif orders()["mode"] == "odd":
+                    say(id=request["id"], result={"content": params["arguments"]})
+                elif orders()["mode"] == "repeats":
+                    said = "x" * 484 + params["arguments"]["pin"]
+                    say(id=request["id"], error={"code": 0, "message": said})
                 elif orders()["mode"] == "silent":
                     time.sleep(30)
                 else:

@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 
+from tests.tools.builtin.answering import answering
 from tests.tools.imports.calls import Caller
 from tests.tools.imports.conftest import Allow, look
 from tests.tools.imports.serving import BOOK, LOGIN, McpServer
 from tools import registry
 from tools.contract import Draft
 from tools.errors import NoEffect, Unclear
+from tools.imports import mcp
 from tools.imports.models import ToolSource
+from tools.imports.offers import ImportProblem
 
 pytestmark = pytest.mark.django_db
 
@@ -122,6 +125,39 @@ def test_a_secret_argument_goes_out_and_stays_out_of_the_receipt(
 
     assert program.journal("began")[0]["arguments"]["pin"] == "9273-5521"
     assert "9273" not in str(receipt)
+
+
+@pytest.mark.parametrize(("mode", "said"), [("odd", "did not keep to MCP"), ("repeats", "xxx")])
+def test_a_secret_that_an_error_repeats_is_not_told_not_even_a_part_of_it(
+    plain: McpServer, caller: Caller, mode: str, said: str
+) -> None:
+    plain.offers(LOGIN)
+    look(plain)
+    plain.order(mode=mode)
+
+    with pytest.raises(Unclear, match=said) as unclear:
+        caller.call("acme.login", what="me", pin="9273-5521-9273-5521")
+
+    assert "9273" not in str(unclear.value)
+
+
+def test_what_is_not_the_protocol_is_neither_told_nor_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("ACME_TOKEN", "Bearer s3cr3t-of-acme")
+    said = '{"jsonrpc": "2.0", "said": "Bearer s3cr3t-of-acme"}'
+    with answering(200, {"Content-Type": "application/json"}, said) as server:
+        source = ToolSource(
+            slug="acme",
+            kind=ToolSource.Kind.MCP_HTTP,
+            address=server.url,
+            secrets={"Authorization": "ACME_TOKEN"},
+        )
+        with pytest.raises(ImportProblem, match="did not keep to MCP") as problem:
+            mcp.listing(source)
+
+    assert server.requests[0].headers["Authorization"] == "Bearer s3cr3t-of-acme"
+    assert "s3cr3t" not in f"{problem.value} {caplog.text}"
 
 
 def test_an_answer_counts_also_of_a_server_that_does_not_end(

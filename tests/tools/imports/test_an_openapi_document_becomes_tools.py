@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 import yaml
+from pytest_django.fixtures import Settings
 
 from tests.tools.imports.calls import Caller
 from tests.tools.imports.shop import DOCUMENT, Shop, shop
@@ -108,7 +109,7 @@ def test_a_value_that_would_lead_elsewhere_is_not_sent(
     assert there.asked == []
 
 
-@pytest.mark.parametrize(("status", "error"), [(422, NoEffect), (302, NoEffect), (500, Unclear)])
+@pytest.mark.parametrize(("status", "error"), [(422, NoEffect), (500, Unclear)])
 def test_a_refusal_had_no_effect_and_trouble_leaves_doubt(
     there: Shop, caller: Caller, status: int, error: type[Exception]
 ) -> None:
@@ -119,7 +120,32 @@ def test_a_refusal_had_no_effect_and_trouble_leaves_doubt(
         caller.call("shop.create_order", body={"item": "screw"})
 
 
-def test_nobody_there_means_that_nothing_was_sent(there: Shop, caller: Caller) -> None:
+@pytest.mark.parametrize("status", [301, 302, 303])
+def test_a_redirect_may_say_that_it_was_done(there: Shop, caller: Caller, status: int) -> None:
+    look(there.address)
+    there.status = status
+
+    with pytest.raises(Unclear, match=f"elsewhere .{status}.*said"):
+        caller.call("shop.create_order", body={"item": "screw"})
+
+    assert len(there.asked) == 1
+
+
+@pytest.mark.parametrize("status", [304, 307, 308])
+def test_a_redirect_that_asks_for_the_same_again_says_that_nothing_was_done(
+    there: Shop, caller: Caller, status: int
+) -> None:
+    look(there.address)
+    there.status = status
+
+    with pytest.raises(NoEffect):
+        caller.call("shop.create_order", body={"item": "screw"})
+
+
+def test_nobody_there_means_that_nothing_was_sent(
+    there: Shop, caller: Caller, settings: Settings
+) -> None:
+    settings.HTTP_ALLOWED_HOSTS = ["127.0.0.1"]
     look(there.address, base_url="http://127.0.0.1:9/api")
 
     with pytest.raises(NoEffect) as refused:
