@@ -58,7 +58,7 @@ class RestTool(Imported):
                 retry_after=error.retry_after,
             ) from error
         except httpx2.HTTPStatusError as error:
-            said = _SAYS_MOVED if error.response.is_redirect else _SAYS_WRONG
+            said = str(_SAYS_MOVED if error.response.is_redirect else _SAYS_WRONG)
             words = kept(error.response.text, args, secrets)
             status = error.response.status_code
             raise Unclear(said % {"status": status, "words": shown(words, 500)}) from error
