@@ -3,16 +3,20 @@
 import codecs
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpcore2
 import httpx2
 from django.utils.translation import gettext as _
 
-from tools.builtin.addresses import GuardedTransport, Resolve, resolved
+from tools.builtin.addresses import GuardedTransport, Resolve, _Stream, resolved
 from tools.contract import Context
 from tools.errors import NoEffect
 
@@ -26,6 +30,8 @@ MOST_BYTES = 1024 * 1024  # of an answer
 MOST_ANSWER = 16_000  # characters of a refusal's words: whoever shows them masks first, then cuts
 # Encodings of Python’s own, which fail, or take for ever over a long text.
 _NO_CHARSETS = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"}
+# When what is connected now has to be over, in `time.monotonic()`; see `ending_within`.
+_ends_at: ContextVar[float | None] = ContextVar("ends_at", default=None)
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -36,8 +42,7 @@ def send(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response
 
     Raises NoEffect where it is known that nothing happened: never sent, refused (4xx, and 304, 307,
     308), or put off (429; 503 that says when to come again). Anything else (5xx, another 3xx, no
-    answer in time, a dropped connection) comes out as httpx2.HTTPError, and means that nobody
-    knows.
+    answer in time, a dropped connection) comes out as httpx2.HTTPError: nobody knows.
     """
     expect, ask = options.pop("expect", ()), options.pop("ask", request)
     ctx.sending()
@@ -90,9 +95,41 @@ def request(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Respo
 
 
 def bounded(ctx: Context, method: str, url: str, **options: Any) -> httpx2.Response:
-    """The same, with no more than 1 MiB of an answer: for a server that is not ours."""
-    with _client_for(url).stream(method, url, timeout=ctx.timeout, **options) as response:
+    """The same, with no more than 1 MiB of an answer, and all of it within this call's deadline:
+    for a server that is not ours.
+    """
+    with (
+        ending_within(ctx.timeout),
+        _client_for(url).stream(method, url, timeout=ctx.timeout, **options) as response,
+    ):
         return _as_read(response)
+
+
+@contextmanager
+def ending_within(seconds: float) -> Iterator[None]:
+    """Connections that a client of `timed` opens in this block end after that time, also with a
+    server that sends a byte now and then.
+    """
+    before = _ends_at.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _ends_at.reset(before)
+
+
+def timed(client: httpx2.Client) -> httpx2.Client:
+    """The same client, which heeds `ending_within`, through a proxy too."""
+    for transport in (client._transport, *client._mounts.values()):
+        if isinstance(transport, httpx2.HTTPTransport):
+            transport._pool._network_backend = _InTime()
+    return client
+
+
+class _InTime(httpcore2.SyncBackend):
+    def connect_tcp(self, *args: Any, **options: Any) -> httpcore2.NetworkStream:
+        stream = super().connect_tcp(*args, **options)
+        ends_at = _ends_at.get()
+        return stream if ends_at is None else _Stream(stream, ends_at)
 
 
 def guarded(
@@ -198,7 +235,8 @@ def _client(pid: int, secure: bool, through_proxy: bool) -> httpx2.Client:
     No connection is kept alive: the server may drop an idle one just as a request goes out on
     it, and a call that never arrived would be in doubt.
     """
-    return httpx2.Client(limits=httpx2.Limits(max_keepalive_connections=0), trust_env=through_proxy)
+    limits = httpx2.Limits(max_keepalive_connections=0)
+    return timed(httpx2.Client(limits=limits, trust_env=through_proxy))
 
 
 def _host(url: str) -> str:

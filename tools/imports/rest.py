@@ -30,11 +30,7 @@ class RestTool(Imported):
         secrets = secret_values(source)
         given = plain(args)
         url = source.base_url + _path(details, given)
-        ours = {name.lower() for name in secrets}
-        theirs = {k: v for k, v in _headers(details, given).items() if k.lower() not in ours}
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity", **theirs, **secrets}
-        if details["method"] not in ("GET", "HEAD", "OPTIONS"):
-            headers["Idempotency-Key"] = ctx.request_id
+        headers = _all_headers(details, given, secrets, key=ctx.request_id)
         body = {"json": given["body"]} if "body" in given else {}
         try:
             response = http.send(
@@ -68,6 +64,16 @@ class RestTool(Imported):
             "content": cut(content) if isinstance(content, str) else content,
         }
         return Receipt(bounded(data), cut(kept(response.text, args, secrets)))
+
+
+def _all_headers(details: Data, given: Data, secrets: dict[str, str], *, key: str) -> Data:
+    """Those of the arguments, but for those that the source's secrets are; and our own."""
+    ours = {name.lower() for name in secrets}
+    theirs = {k: v for k, v in _headers(details, given).items() if k.lower() not in ours}
+    headers = {"Accept": "application/json", "Accept-Encoding": "identity", **theirs, **secrets}
+    if details["method"] not in ("GET", "HEAD", "OPTIONS"):
+        headers["Idempotency-Key"] = key
+    return headers
 
 
 def _is_its_own(source: ToolSource) -> bool:

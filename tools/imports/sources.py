@@ -116,9 +116,12 @@ def _file(path: Path) -> str:
 
 
 def _fetched(url: str, headers: Data) -> bytes:
+    """All of it within TIMEOUT."""
     content = bytearray()
+    asks = httpx2.Client(timeout=TIMEOUT, trust_env=not http.is_near(url), headers=headers)
     with (
-        httpx2.Client(timeout=TIMEOUT, trust_env=not http.is_near(url), headers=headers) as client,
+        http.timed(asks) as client,
+        http.ending_within(TIMEOUT),
         client.stream("GET", url) as response,
     ):
         if response.is_redirect:

@@ -1,10 +1,12 @@
-"""A real server that has one answer to everything, and remembers what it was asked."""
+"""Real servers: one has one answer to everything, and remembers what it was asked; one drips."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from socket import create_server
+from threading import Event, Thread
 
 
 @dataclass(frozen=True)
@@ -55,4 +57,30 @@ def answering(status: int, headers: dict[str, str], body: str = "") -> Iterator[
             yield Answering(server.server_port, requests)
         finally:
             server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def dripping() -> Iterator[int]:
+    """A server that begins an answer and never comes to its end."""
+    is_over = Event()
+
+    def serve() -> None:
+        connection, _peer = listener.accept()
+        with connection:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            end = time.monotonic() + 10
+            while not is_over.wait(0.05) and time.monotonic() < end:
+                try:
+                    connection.sendall(b"x")
+                except OSError:
+                    return
+
+    with create_server(("127.0.0.1", 0)) as listener:
+        thread = Thread(target=serve)
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            is_over.set()
             thread.join()

@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 from pytest_django.fixtures import Settings
 
 from agentruns.services.ports import free_ports
-from tests.tools.builtin.answering import answering
+from tests.tools.builtin.answering import answering, dripping
 from tests.tools.builtin.calls import prepare, tool
 from tests.tools.conftest import NewContext
 from tools.builtin import http
@@ -187,14 +187,15 @@ def at_home(ctx: Any, method: str, url: str, **options: Any) -> httpx2.Response:
     return http.guarded(ctx, method, url, resolve=lambda host, port: ["127.0.0.1"], **options)
 
 
+@pytest.mark.parametrize("ask", [http.guarded, http.bounded])
 def test_a_server_that_sends_a_byte_now_and_then_does_not_keep_us(
-    new_context: NewContext, settings: Settings
+    ask: Any, new_context: NewContext, settings: Settings
 ) -> None:
     settings.HTTP_ALLOWED_HOSTS = ["127.0.0.1"]
     with dripping() as port:
         begin = time.monotonic()
         with pytest.raises(httpx2.ReadTimeout):
-            http.guarded(new_context(timeout=0.5), "GET", f"http://127.0.0.1:{port}/")
+            ask(new_context(timeout=0.5), "GET", f"http://127.0.0.1:{port}/")
         assert time.monotonic() - begin < 5
 
 
@@ -302,31 +303,6 @@ def test_a_token_that_cannot_be_sent_is_refused_without_repeating_it(token: str)
         tool(GET).parse({"url": "https://host/", "bearer": token})
     assert "bearer" in str(refused.value)
     assert "s3cr3t" not in f"{refused.value} {refused.value.__cause__}"
-
-
-@contextmanager
-def dripping() -> Iterator[int]:
-    """A server that begins an answer and never comes to its end."""
-    is_over = threading.Event()
-
-    def serve() -> None:
-        connection, _peer = listener.accept()
-        with connection:
-            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-            while not is_over.wait(0.05):
-                try:
-                    connection.sendall(b"x")
-                except OSError:
-                    return
-
-    with create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            is_over.set()
-            thread.join()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from pytest_django.fixtures import Settings
 
+from tests.tools.builtin.answering import dripping
 from tests.tools.imports.calls import Caller
 from tests.tools.imports.shop import DOCUMENT, Shop, shop
 from tools import registry
@@ -192,3 +193,11 @@ def test_a_document_that_is_not_there_is_said(there: Shop) -> None:
     with pytest.raises(ImportProblem, match="could not be read"):
         sources.look(source(f"{there.url}/no.json"))
     assert httpx2.get(there.address).status_code == 200
+
+
+def test_a_document_that_comes_a_byte_at_a_time_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sources, "TIMEOUT", 0.5)
+    with dripping() as port, pytest.raises(ImportProblem, match="ReadTimeout"):
+        sources.look(source(f"http://127.0.0.1:{port}/openapi.json"))
