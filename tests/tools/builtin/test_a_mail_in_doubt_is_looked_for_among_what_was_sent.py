@@ -143,3 +143,24 @@ def _await(port: int) -> None:
             assert time.monotonic() < deadline, "the IMAP server did not start"
         else:
             return
+
+
+def test_of_mails_to_each_person_those_that_left_are_found_one_by_one(
+    maildir: File, new_context: NewContext
+) -> None:
+    """The first is on record, the second was sent when its executor died, the third was not."""
+    later, ctx = tool("email.send_later"), new_context()
+    people = ["ana@team.example", "bo@team.example", "mei@team.example"]
+    args = later.parse({"to": people, "subject": "Lunch", "body": "At twelve."})
+    mails = later.impl.prepare(ctx, args).data["mails"]  # type: ignore[attr-defined]
+    for address in people[:2]:
+        maildir(mails[address].encode())
+    ctx.items.land(people[0], {"message_id": "<1>"})
+
+    found = lookup("email.send_later", ctx)
+    assert isinstance(found, Receipt)
+    assert list(found.data["items"]) == people[:2]
+    assert found.data["items"][people[0]] == {"message_id": "<1>"}
+
+    ctx.items.land(people[1], found.data["items"][people[1]])
+    assert isinstance(lookup("email.send_later", ctx), Unknown), "it is no proof"
