@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 
 from agentruns.models import Agent
-from agentruns.planner.providers import DEMO
+from agentruns.models.agent import DEMO
 from agentruns.rights import REVIEWERS
 from tools.world import scenarios
 from tools.world.scenarios import Scenario

@@ -19,7 +19,7 @@ from agentruns.drill.parent import Parent
 from agentruns.drill.points import BEFORE_START, Point
 from agentruns.drill.steering import Reached, Steering, kill_worker
 from agentruns.models import Agent, Run, StopRequest, ToolCall
-from agentruns.planner.providers import DEMO
+from agentruns.models.agent import DEMO
 from agentruns.protocol.start import start_run
 from agentruns.protocol.stop import request_stop
 from compensation.models import Compensation

@@ -5,6 +5,8 @@ from django.utils.translation import gettext_lazy as _
 
 from agentruns.models.terms import Terms
 
+DEMO = "demo:"  # so begins the name of a model of the demo world
+
 
 class Agent(Terms):
     """`model` names a provider and a model: `demo:inbox`, or any name that pydantic-ai knows

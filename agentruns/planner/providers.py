@@ -10,7 +10,7 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 
-DEMO = "demo:"
+from agentruns.models.agent import DEMO
 
 
 def model_of(name: str) -> Model:

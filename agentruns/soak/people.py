@@ -17,7 +17,7 @@ from agentruns import demo
 from agentruns.drill.patience import patiently
 from agentruns.errors import AgentrunsError
 from agentruns.models import Agent, Run, StopRequest, ToolCall
-from agentruns.planner.providers import DEMO
+from agentruns.models.agent import DEMO
 from agentruns.protocol.budget import raise_budget
 from agentruns.protocol.pause import pause_run, unpause_run
 from agentruns.protocol.resume import resume_run

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from agentruns import ids
 from agentruns.models import Agent, Run, ToolCall
-from agentruns.planner.providers import DEMO
+from agentruns.models.agent import DEMO
 from agentruns.protocol.gate import pass_gate
 from agentruns.protocol.outcome import record_failed
 from agentruns.protocol.start import start_run
