@@ -6,11 +6,17 @@ this machine says whom the tools under test speak to.
 
 import os
 
+import psycopg
+from psycopg import sql
+
 from agentruns.services.environment import isolated
 from agentruns.services.postgres import Postgres
 from agentruns.services.scratch import ScratchFolder
 from agentruns.services.valkey import Valkey
 from tools.world.database import DEMO_DATABASE
+
+# Of several processes of one test run, this one; "" if there is one only.
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 
 
 class TestServices:
@@ -26,6 +32,7 @@ class TestServices:
         }
         # Whitenoise warns of a static root that is not there, and warnings are errors here.
         (self.folder.path / "staticfiles").mkdir(exist_ok=True)
+        shop = os.environ.get("SQL_TOOL_URL", "") if WORKER else ""
         outside = isolated(os.environ)
         os.environ.clear()
         os.environ.update(outside, DATA_DIR=str(self.folder.path), **given)
@@ -35,6 +42,8 @@ class TestServices:
             self._started.append(postgres)
             os.environ["DATABASE_URL"] = postgres.url("agentruns")
             os.environ["SQL_TOOL_URL"] = postgres.ensure_database(DEMO_DATABASE)
+        elif shop:
+            os.environ["SQL_TOOL_URL"] = _of_this_worker(shop)
         if "REDIS_URL" not in os.environ:
             valkey = Valkey(self.folder.path, durable=False)
             valkey.start()
@@ -46,3 +55,15 @@ class TestServices:
         for server in reversed(self._started):
             server.stop()
         self.folder.remove()
+
+
+def _of_this_worker(url: str) -> str:
+    """The processes of a test run share a server. As each has a database of its own for the ledger,
+    so for what `sql.execute` changes.
+    """
+    name = f"{DEMO_DATABASE}_{WORKER}"
+    with psycopg.connect(url, autocommit=True) as database:
+        known = database.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
+        if known.fetchone() is None:
+            database.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    return url.replace(f"/{DEMO_DATABASE}?", f"/{name}?")

@@ -60,14 +60,15 @@ class Change(NamedTuple):
 def ensure_database(url: str, world_dir: Path) -> None:
     """Make the tables with what is in them, unless they are there, and say where they are.
 
-    Only in a database of the demo's name: any other is somebody's own. Raises psycopg.Error.
+    Only in a database whose name begins as the demo's: any other is somebody's own. Raises
+    psycopg.Error.
     """
     address = world_dir / ADDRESS
     if not url:
         address.unlink(missing_ok=True)
         return
     with psycopg.connect(url, connect_timeout=5) as database:
-        if database.info.dbname == DEMO_DATABASE:
+        if database.info.dbname.startswith(DEMO_DATABASE):
             database.execute("SELECT pg_advisory_xact_lock(%s)", [_MAKING])
             found = database.execute("SELECT to_regclass('prices')").fetchone()
             if found == (None,):

@@ -51,5 +51,6 @@ def opened(folder: Path) -> Iterator[Shop]:
     ensure_database(settings.SQL_TOOL_URL, folder)
     with psycopg.connect(settings.SQL_TOOL_URL, autocommit=True) as database:
         yield Shop(database, folder)
-        for (gid,) in database.execute("SELECT gid FROM pg_prepared_xacts").fetchall():
+        ours = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"
+        for (gid,) in database.execute(ours).fetchall():
             database.execute(psycopg.sql.SQL("ROLLBACK PREPARED {}").format(gid))

@@ -3,6 +3,8 @@
 import asyncio
 from datetime import UTC, datetime
 
+import pytest
+
 from tests.tools.world.serving import StartProvider
 from tools import registry
 from tools.errors import BadArguments
@@ -26,6 +28,7 @@ def test_the_same_run_has_the_same_script_and_others_have_another() -> None:
     assert len({str(scenario_of(run)) for run in RUNS}) == len(RUNS)
 
 
+@pytest.mark.django_db
 def test_every_tool_comes_up_and_so_do_mistakes() -> None:
     tools = {call.tool for call in CALLED}
     assert set(CALLS) < tools

@@ -129,6 +129,7 @@ def test_those_that_ship_are_sound_and_some_are_for_people() -> None:
         assert called - unknown == set(scenario.agent.tools)
 
 
+@pytest.mark.django_db
 def test_all_arguments_fit_the_tools_except_where_failing_is_the_point() -> None:
     now = datetime.now().astimezone()
     misfits = []
