@@ -122,18 +122,22 @@ class Answer:
 
     async def _opened(self) -> StreamedResponse | None:
         """The stream once its first chunk is there; None if it was stopped before that."""
-        self._task = asyncio.current_task()
         if self._is_stopped:
             return None
+        task = self._task = asyncio.current_task()
         try:
             self._stream = await self._request.__aenter__()
         except asyncio.CancelledError:
-            if not self._is_stopped or self._task is None:
+            if not self._is_stopped or task is None:
                 raise  # somebody else's cancellation, such as the worker's shutdown
-            self._task.uncancel()
+            task.uncancel()
             return None
         except Exception as error:
             raise self._failed(error) from error
+        finally:
+            # The wait is over. Who stops now must not cancel what comes after it: a helper may take
+            # the end that is just being written down for a Stop.
+            self._task = None
         return self._stream
 
     def _failed(self, error: Exception) -> Exception:
