@@ -13,6 +13,7 @@ from tests.agentruns.outside import Outside
 from tests.agentruns.pages.conftest import Browser
 from tests.agentruns.pages.reading import page, words
 from tests.agentruns.steps import Steps, anew, now
+from tools.models import Tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -138,3 +139,16 @@ def test_while_the_run_acts_there_is_nothing_to_tick(
     assert "Undo what is ticked" not in page(browser(owner), f"/runs/{run.pk}/")
     path = f"/runs/{run.pk}/undo/"
     assert browser(owner).post(path, {"call": book.pk}).status_code == 409
+
+
+def test_a_tier_that_an_admin_tightened_does_not_deny_the_undo(
+    steps: Steps, browser: Browser, owner: User
+) -> None:
+    Tool.objects.filter(name="test.post").update(tier="irreversible")
+    run, (call,) = steps.running("test.post")
+    steps.approve(call)
+    steps.act(call)
+    steps.stop(run)
+    said = page(browser(owner), f"/runs/{run.pk}/")
+    assert "Undo: The message is deleted; people may have read it." in said
+    assert "cannot be undone" not in said.lower()
