@@ -40,6 +40,12 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 NO_BROWSER = "no Chromium on this machine"
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """Have the processes of this run begin as this one did: with their services, then Django."""
+    os.environ.pop("DJANGO_SETTINGS_MODULE", None)
+
+
 def pytest_unconfigure() -> None:
     services.stop()
 
