@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.admin import ModelAdmin
@@ -110,7 +111,7 @@ class ToolAdmin(ModelAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         row = self.get_object(request, unquote(object_id))
-        shown = {"tool": page_of(row)} if row else {}
+        shown = {"tool": SimpleLazyObject(partial(page_of, row))} if row else {}
         return super().change_view(request, object_id, form_url, (extra_context or {}) | shown)
 
     def history_view(

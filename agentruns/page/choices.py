@@ -1,5 +1,6 @@
 """The agents that people may choose from, with what each may do and how far it can be undone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
@@ -10,7 +11,7 @@ from agentruns.page.words import tier_words
 from agentruns.protocol.undo import is_by_itself
 from tools import registry
 from tools.contract import Tier
-from tools.policy import auto_undo, effective
+from tools.policy import Policy, auto_undo, effective
 
 
 @dataclass(frozen=True)
@@ -37,16 +38,18 @@ class Choice:
 
 def choices() -> list[Choice]:
     """Every agent that is listed, with its tools."""
-    return [
-        Choice(agent, _permissions(agent), _limits(agent), _after_stop(agent))
-        for agent in Agent.objects.filter(is_listed=True)
-    ]
+    return [_choice(agent) for agent in Agent.objects.filter(is_listed=True)]
 
 
-def _after_stop(agent: Agent) -> str:
+def _choice(agent: Agent) -> Choice:
+    policies = [effective(name) for name in agent.tools]
+    return Choice(agent, _permissions(policies), _limits(agent), _after_stop(agent, policies))
+
+
+def _after_stop(agent: Agent, policies: Sequence[Policy]) -> str:
     """What happens by itself after a Stop; "" where everything waits for a person."""
     says = auto_undo(agent.tools)
-    can = [name for name in agent.tools if effective(name).tier is Tier.REVERSIBLE]
+    can = [policy.name for policy in policies if policy.tier is Tier.REVERSIBLE]
     if not any(is_by_itself(agent, says[name]) for name in can):
         return ""
     return _("If you stop it, what can be undone is undone by itself.")
@@ -61,10 +64,10 @@ def _limits(agent: Agent) -> str:
     return f"{said} {at_limit(agent)}"
 
 
-def _permissions(agent: Agent) -> list[Permission]:
+def _permissions(policies: Sequence[Policy]) -> list[Permission]:
     found = []
-    for name in agent.tools:
-        registered, policy = registry.get(name), effective(name)
+    for policy in policies:
+        registered = registry.get(policy.name)
         if registered is None:
             continue
         found.append(
@@ -72,7 +75,7 @@ def _permissions(agent: Agent) -> list[Permission]:
                 registered.title,
                 registered.explains,
                 policy.tier,
-                tier_words(policy.tier, name),
+                tier_words(policy.tier, policy.name),
                 policy.needs_approval,
                 policy.enabled,
             )

@@ -34,17 +34,14 @@ def preview_of(run: Run, call_ids: Sequence[str]) -> Preview:
 
 def _warning(run: Run, doable: Sequence[PreviewItem]) -> str:
     """That something later of the same kind stays, which may build on what would be undone."""
+    if not doable:
+        return ""
     chosen = {item.call.pk for item in doable}
-    stays = [
-        item.call
-        for item in preview(run)
-        if item.can_undo
-        and item.call.pk not in chosen
-        and any(
-            item.call.tool == each.call.tool and item.call.number > each.call.number
-            for each in doable
-        )
-    ]
+    first: dict[str, int] = {}  # of each kind
+    for call in (item.call for item in doable):
+        first[call.tool] = min(call.number, first.get(call.tool, call.number))
+    others = [item.call for item in preview(run) if item.can_undo and item.call.pk not in chosen]
+    stays = [call for call in others if call.number > first.get(call.tool, call.number)]
     if not stays:
         return ""
     said = _("This was done later, and stays: %(calls)s. What it builds on may have to stay, too.")

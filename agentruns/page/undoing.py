@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from agentruns.models import Run, StopRequest, ToolCall
-from agentruns.page.words import Pill, clock, name_of, number, sentence, span
+from agentruns.page.words import Pill, clock, name_of, number, sentence, span, undone_words
 from agentruns.protocol.undo import undone_by_itself
 from compensation.models import Compensation
 from compensation.states import UNSETTLED
@@ -69,11 +69,9 @@ def step_of(step: Compensation, call: ToolCall) -> UndoStep:
 
 def undone_mark(step: Compensation | None, call: ToolCall) -> str:
     """“undone 14:03:12 by Ana”; "" for what stands."""
-    if not call.undo_state:
-        return ""
+    if step is None or not call.undo_state:
+        return undone_words(call)
     words = {"time": clock(call.undone_at)}
-    if step is None:
-        return _("undone %(time)s") % words
     if step.is_by_hand:
         words["name"] = name_of(step.settled_by)
         return _("undone %(time)s by hand, by %(name)s") % words

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from agentruns.models import Run, ToolCall
 from agentruns.page.items import in_part
+from agentruns.protocol.gate import RATE_LIMITED
 from agentruns.states import CALL, READY, RUN, State
 from tools import registry
 from tools.contract import Tier
@@ -202,7 +203,7 @@ def call_pill(call: ToolCall, *, is_held: bool = False) -> Pill:
         label = _("leaving now")
     if call.state in READY and is_held:
         label = _("on hold")
-    elif call.state in READY and call.reason == "rate_limited":
+    elif call.state in READY and call.reason == RATE_LIMITED:
         label = _("waits its turn")
     elif call.is_held_back:
         label = _("not sent yet")

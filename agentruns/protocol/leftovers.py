@@ -2,7 +2,8 @@
 
 Guarantees that what `prepare` left outside (a prepared transaction, a staged file, an
 authorisation) is dropped, also where the executor that made it died, and never under a call that
-may still use it: one that is open, or in doubt, keeps its draft.
+may still use it: one in doubt keeps its draft, and one that is open either keeps it or, while it
+waits, has it set aside and drafts anew.
 """
 
 import structlog

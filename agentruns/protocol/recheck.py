@@ -14,7 +14,7 @@ from django.db import OperationalError, transaction
 from agentruns import doorbell
 from agentruns.models import ToolCall
 from agentruns.protocol.advance import advance
-from agentruns.protocol.consent import tighten, voices
+from agentruns.protocol.consent import tighten
 from agentruns.protocol.gate import (
     RATE_LIMITED,
     TOOL_CHANGED,
@@ -99,6 +99,4 @@ def _refusal(sight: Sight) -> str:
         return "grant_does_not_cover"
     if call.state not in READY:
         return ""
-    was_asked = call.consent_digest != ""
-    is_short = was_asked and len(voices(call, policy)) < call.consent_count
-    return "needs_consent" if is_short or not has_consent(call, policy, sight.now) else ""
+    return "" if has_consent(call, policy, sight.now) else "needs_consent"

@@ -27,19 +27,6 @@ EFFECTS = (
 OF_ONE_THING = ("calendar.cancel_event", "calendar.move_event")
 REPEATABLE = tuple(name for name in EFFECTS if name not in OF_ONE_THING)
 WITH_LOOKUP = tuple(name for name in EFFECTS if name not in ("email.send", "http.request"))
-SERVICES = {
-    "calendar.cancel_event": "caldav",
-    "calendar.create_event": "caldav",
-    "calendar.move_event": "caldav",
-    "chat.announce": "chat",
-    "chat.post_message": "chat",
-    "email.send": "smtp",
-    "git.open_draft": "git",
-    "payments.authorize_capture": "payments",
-    "http.hooks": "hooks",
-    "http.request": "hooks",
-    "tickets.create": "tickets",
-}
 
 
 def arguments(name: str, **changes: Any) -> BaseModel:

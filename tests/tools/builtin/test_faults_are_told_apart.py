@@ -6,9 +6,10 @@ import httpx2
 import pytest
 from pytest_django.fixtures import Settings
 
+from agentruns.drill.faults import SERVICES
 from agentruns.services.ports import free_ports
 from tests.tools.builtin.answering import answering
-from tests.tools.builtin.calls import EFFECTS, SERVICES, WITH_LOOKUP, act, lookup
+from tests.tools.builtin.calls import EFFECTS, WITH_LOOKUP, act, lookup
 from tests.tools.conftest import NewContext, RunningWorld
 from tools.builtin import http
 from tools.contract import Receipt

@@ -9,7 +9,8 @@ import httpx2
 import pytest
 from pytest_django.fixtures import Settings
 
-from tests.tools.builtin.calls import REPEATABLE, SERVICES, WITH_LOOKUP, act, lookup
+from agentruns.drill.faults import SERVICES
+from tests.tools.builtin.calls import REPEATABLE, WITH_LOOKUP, act, lookup
 from tests.tools.conftest import ROOT, NewContext, RunningWorld, point_at, running_world
 from tools.contract import Receipt
 from tools.gitcli import git
