@@ -21,6 +21,8 @@ connect();
 readTexts();
 document.addEventListener("page:drawn", () => {
   readTexts();
+  // The server knows only what it has sent here, and would not send that again.
+  refresh();
   hurry();
 });
 document.addEventListener("visibilitychange", () => document.hidden || hurry());
@@ -56,6 +58,11 @@ function hurry() {
   if (socket || light.dataset.state !== "away") return;
   clearTimeout(again);
   connect();
+}
+
+/** Have the server send everything anew. */
+function refresh() {
+  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type: "refresh" }));
 }
 
 function show(state) {
@@ -137,7 +144,7 @@ function addText({ output, offset, text }) {
   const news = letters(text);
   if (offset + news.length <= end) return; // shown already
   if (offset > end) {
-    socket?.send(JSON.stringify({ type: "refresh" }));
+    refresh();
     return;
   }
   known.text = offset <= known.start

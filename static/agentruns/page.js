@@ -28,10 +28,15 @@ if (window.htmx) {
       const wanted = fragment.firstElementChild;
       // Nothing of ours came back: signed out meanwhile, most likely. The address knows.
       if (!wanted) location.reload();
-      else keepingFocus(() => morph(target, wanted));
+      else if (!isOlder(wanted, target)) keepingFocus(() => morph(target, wanted));
       return wanted ? [target] : true;
     },
   });
+}
+
+/** An answer can be overtaken on its way: what the page shows by now may be newer. */
+function isOlder(answer, shown) {
+  return Number(answer.dataset.seq) < Number(shown.dataset.seq);
 }
 
 document.addEventListener("htmx:beforeRequest", () => tell(""));
