@@ -3,7 +3,7 @@
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import django
@@ -55,6 +55,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(item.get_closest_marker(name) for name in ("stack", "browser")):
             item.add_marker(pytest.mark.xdist_group("stack"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails on the stack shows what the stack's programs printed meanwhile."""
+    report = yield
+    used = getattr(item, "funcargs", {}).get("stack")
+    if report.failed and isinstance(used, Stack):
+        report.sections += printed_since(report.start, used.data_dir / "logs")
+    return report
+
+
+def printed_since(start: float, folder: Path) -> list[tuple[str, str]]:
+    """The last lines of each log that has grown since `start`."""
+    logs = [log for log in sorted(folder.glob("*.log")) if log.stat().st_mtime >= start]
+    return [
+        (
+            f"{log.name}, its last lines",
+            "\n".join(log.read_text(errors="replace").splitlines()[-40:]),
+        )
+        for log in logs
+    ]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
