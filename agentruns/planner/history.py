@@ -39,7 +39,7 @@ TOLD = {
     ),
 }
 
-UNDONE = " But it has been undone since, by a person."
+UNDONE = " But it has been undone since."
 
 _ODD = re.compile("[^a-zA-Z0-9_-]")
 

@@ -6,8 +6,10 @@ each hop of a redirect is checked, too.
 """
 
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Any
@@ -53,11 +55,12 @@ def is_allowed(host: str, port: int) -> bool:
     )
 
 
-def checked(host: str, port: int, resolve: Resolve = resolved) -> list[str]:
-    """Where to connect to. Raises OSError for an unknown name, and NoEffect for one that leads
-    inside: one such address among several is enough.
+def checked(host: str, port: int, *, within: float, resolve: Resolve = resolved) -> list[str]:
+    """Where to connect to. Raises OSError for a name that is unknown or is not looked up `within`
+    so many seconds, and NoEffect for one that leads inside: one such address among several is
+    enough.
     """
-    addresses = resolve(host, port)
+    addresses = _in_time(lambda: resolve(host, port), within)
     if not is_allowed(host, port) and not all(map(is_public, addresses)):
         raise NoEffect(
             "not_allowed",
@@ -66,6 +69,23 @@ def checked(host: str, port: int, resolve: Resolve = resolved) -> list[str]:
             port=port,
         )
     return addresses
+
+
+def _in_time(ask: Callable[[], list[str]], within: float) -> list[str]:
+    """The system's own look-up of names takes no deadline, so a thread waits for it."""
+    found: Future[list[str]] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(ask())
+        except Exception as error:  # noqa: BLE001  (whoever waits for it raises it)
+            found.set_exception(error)
+
+    threading.Thread(target=run, name="look-up of a name", daemon=True).start()
+    try:
+        return found.result(within)
+    except TimeoutError as error:
+        raise TimeoutError("the name was not looked up in time") from error
 
 
 class GuardedTransport(httpx2.HTTPTransport):
@@ -101,7 +121,8 @@ class _Network(httpcore2.SyncBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
         try:
-            addresses = checked(host, port, self._resolve)
+            within = _left(self._deadline, httpcore2.ConnectTimeout)
+            addresses = checked(host, port, within=within, resolve=self._resolve)
         except OSError as error:
             raise httpcore2.ConnectError(str(error)) from error
         failed: Exception = httpcore2.ConnectError(f"{host} has no address")

@@ -167,7 +167,7 @@ class HttpRequest:
         """Find out whether the address may be reached at all. It is checked again on the way."""
         url = httpx2.URL(args.url)
         try:
-            addresses.checked(url.host, _port(url))
+            addresses.checked(url.host, _port(url), within=ctx.timeout)
         except OSError as error:
             raise NoEffect(
                 "unreachable",

@@ -93,7 +93,7 @@ def test_taken_up_again_neither_people_nor_the_model_take_it_for_standing(
     said = page(client, f"/runs/{book.run_id}/")
     assert f"undone {clock(anew(book).undone_at)}" in said
     told = [part.content for part in messages_of(now(book.run))[2].parts]
-    assert told[1].endswith("But it has been undone since, by a person.")
+    assert told[1].endswith("But it has been undone since.")
     assert "undone" not in told[2]
     assert anew(post).undo_state == ""
 

@@ -173,6 +173,20 @@ def test_a_name_with_one_private_address_among_public_ones_is_refused(
         http.guarded(new_context(), "GET", "http://mixed.example/", resolve=mixed)
 
 
+def test_a_name_that_nobody_answers_for_does_not_keep_us(new_context: NewContext) -> None:
+    answered = threading.Event()
+
+    def silent(host: str, port: int) -> list[str]:
+        answered.wait(30)
+        return ["93.184.215.14"]
+
+    begin = time.monotonic()
+    with pytest.raises(httpx2.ConnectError, match="not looked up in time"):
+        http.guarded(new_context(timeout=0.3), "GET", "http://silent.example/", resolve=silent)
+    assert time.monotonic() - begin < 5
+    answered.set()
+
+
 def test_over_tls_the_name_is_asked_for_and_a_foreign_certificate_is_no_effect(
     new_context: NewContext, settings: Settings, tmp_path: Path
 ) -> None:
