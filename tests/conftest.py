@@ -25,6 +25,7 @@ django.setup()
 from django.conf import settings  # noqa: E402
 from django.contrib.auth.models import Group, User  # noqa: E402
 from django.db import connection  # noqa: E402
+from django.utils import translation  # noqa: E402
 
 from agentruns.models import Run  # noqa: E402
 from agentruns.reminders import reminders  # noqa: E402
@@ -156,6 +157,13 @@ def admin(db: None) -> User:
 def _nothing_was_rung_for() -> None:
     """What an earlier test's sweeper rang for is no business of this one."""
     reminders.clear()
+
+
+@pytest.fixture(autouse=True)
+def _nobody_read_in_another_language() -> Iterator[None]:
+    """A request leaves its reader's language behind in the thread: not for the next test."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture(autouse=True)
