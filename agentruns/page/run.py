@@ -21,7 +21,7 @@ from agentruns.page.lanes import timelines
 from agentruns.page.moments import cancellations_of, doubts_of, stop_in_force
 from agentruns.page.onward import Onward, onward_of
 from agentruns.page.spending import Spending, spending_of
-from agentruns.page.standing import Notice, notices_of, waits_for
+from agentruns.page.standing import Notice, Wait, notices_of, wait_of
 from agentruns.page.stopbox import StopBox, stopbox_of
 from agentruns.page.stops import PastStop, past_stops, stops_of
 from agentruns.page.undoing import Undoing, undoing_of
@@ -78,7 +78,7 @@ class RunPage:
     undoing: Undoing
     can_tick: bool
     notices: list[Notice]
-    waits: str
+    wait: Wait | None
     spending: Spending
     onward: Onward | None
     earlier: list[PastStop]
@@ -169,7 +169,7 @@ def build(run: Run, user: Any) -> RunPage:
         undoing=undoing,
         can_tick=run.has_ended and viewer.may_undo and any(a.can_undo for a in found.values()),
         notices=notices_of(run, groups, spending),
-        waits=waits_for(run, groups),
+        wait=wait_of(run, groups),
         spending=spending,
         onward=onward_of(run, groups, spending),
         earlier=[each for each in past if each.stop != stop],

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agentruns.models import LedgerEvent, Run
+from agentruns.models import LedgerEvent, Run, ToolCall
 from agentruns.page import workers
 from agentruns.page.people import names_of
 from agentruns.page.spending import Spending
@@ -19,6 +19,19 @@ class Notice:
 
     kind: str
     sentence: str
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A sentence at the top of the page, and the calls, in order, that it speaks of."""
+
+    sentence: str
+    calls: list[ToolCall]
+
+    @property
+    def first(self) -> ToolCall | None:
+        """The one to go to."""
+        return self.calls[0] if self.calls else None
 
 
 def notices_of(run: Run, groups: Groups, spending: Spending) -> list[Notice]:
@@ -43,23 +56,25 @@ def notices_of(run: Run, groups: Groups, spending: Spending) -> list[Notice]:
     return found
 
 
-def waits_for(run: Run, groups: Groups) -> str:
-    """What a run waits for that goes on by itself once that is there; "" if it does not wait."""
+def wait_of(run: Run, groups: Groups) -> Wait | None:
+    """What a run waits for that goes on by itself once that is there; None if it does not wait."""
     if run.suspended_reason == "approval":
-        asking = sum(call.state == "awaiting_approval" for call in groups["waiting"])
-        return ngettext(
+        asking = [call for call in groups["waiting"] if call.state == "awaiting_approval"]
+        said = ngettext(
             "It waits for a person’s word on %(n)d action.",
             "It waits for a person’s word on %(n)d actions.",
-            asking,
-        ) % {"n": asking}
+            len(asking),
+        )
+        return Wait(said % {"n": len(asking)}, asking)
     if run.suspended_reason == "dependency":
-        doubt = len(groups["in_doubt"])
-        return ngettext(
+        doubts = groups["in_doubt"]
+        said = ngettext(
             "It waits until it is known what became of %(n)d action.",
             "It waits until it is known what became of %(n)d actions.",
-            doubt,
-        ) % {"n": doubt}
-    return ""
+            len(doubts),
+        )
+        return Wait(said % {"n": len(doubts)}, doubts)
+    return None
 
 
 def used_up(spending: Spending) -> str:

@@ -1,9 +1,10 @@
 """An irreversible action waits for a word of a person: approve, reject, or Stop."""
 
 import pytest
+from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
-from tests.browser.visitor import Visitor, call, inventory, stop_button, verdict
+from tests.browser.visitor import PHONE, Visit, Visitor, call, inventory, stop_button, verdict
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
@@ -57,3 +58,15 @@ def test_stop_withdraws_the_question(at_desk: Visitor) -> None:
     expect(page.get_by_role("button", name="Approve")).to_have_count(0)
     assert list(inventory(page)) == ["done", "never_started"]
     assert "email.send" not in [effect.tool for effect in at_desk.effects(run)]
+
+
+def test_on_a_phone_the_line_that_says_so_leads_there(ana: User, visit: Visit) -> None:
+    somebody = visit(ana, **PHONE)
+    page = somebody.page
+    somebody.start("inbox")
+    approve = call(page, MAIL).get_by_role("button", name="Approve")
+    expect(approve).to_be_attached()
+    expect(approve).not_to_be_in_viewport()
+    page.get_by_role("link", name="It waits for a person’s word on 1 action.").click()
+    expect(call(page, MAIL)).to_be_focused()
+    expect(call(page, MAIL).locator("b")).to_be_in_viewport(ratio=1)
