@@ -159,7 +159,7 @@ def test_undo_sees_what_its_statement_says_would_be_a_change(
 def test_undo_against_a_rule_of_the_database_is_a_change(
     shop: Shop, new_context: NewContext
 ) -> None:
-    ctx, number = new_context(), int(shop.list[-5:], 16) + 100
+    ctx, number = new_context(), int(shop.list[-4:], 16) + 100
     add = "INSERT INTO customers VALUES (%s, %s, 'DE')"
     shop.run(add, number, "Alt GmbH")
     receipt = act(ctx, call("customers.remove", id=number))
