@@ -16,7 +16,7 @@ import structlog
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.layers import get_channel_layer
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection
 from django.utils.translation import gettext as _
 
 from agentruns.cancellation import end_all
@@ -45,7 +45,8 @@ class RunConsumer(AsyncWebsocketConsumer):
     Sends `{"type": "state", seq, phase, order, html}`, where `html` holds each section of the
     page that is new or has changed since it was sent; `{"type": "text", output, offset, text}`:
     the output reads as it did up to `offset`, then as `text`; `{"type": "same", seq}` where it
-    has looked and nothing was new; and `{"type": "error", code, sentence}`.
+    has looked and nothing was new; `{"type": "away"}` where it could not look, and goes on trying;
+    and `{"type": "error", code, sentence}`.
     Takes `{"type": "refresh"}` from a page that noticed a hole, and nothing else.
     """
 
@@ -125,8 +126,10 @@ class RunConsumer(AsyncWebsocketConsumer):
             try:
                 state = await _off_loop(_state, self.run_id, self.scope)
             except (OperationalError, InterfaceError) as error:
-                # The database is away for a moment; the page goes on saying what it last knew.
+                # The database is away for a moment; the page goes on saying what it last knew, and
+                # that it may be old.
                 log.warning("page.not_drawn", run_id=self.run_id, error=repr(error))
+                await self._send({"type": "away"})
                 await asyncio.sleep(PAUSE)
                 continue
             except Exception:
@@ -163,6 +166,7 @@ def _may_see(run_id: str, scope: dict[str, Any]) -> bool:
 
 def _state(run_id: str, scope: dict[str, Any]) -> dict[str, Any] | None:
     """The whole page as the database has it now, for whoever is signed in now; else None."""
+    connection.must_be_writable()  # a page that only reads would call itself live
     cookies = scope["cookies"]
     user = person_of(scope["session"].session_key)
     run = find(run_id, user) if user else None

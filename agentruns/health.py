@@ -39,10 +39,11 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 def _database_state() -> str:
     try:
+        connection.must_be_writable()
         executor = MigrationExecutor(connection)
         waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())
     except DatabaseError:
-        return "cannot be reached"
+        return "takes no writes" if connection.is_read_only else "cannot be reached"
     if waiting:
         first = waiting[0][0]
         return f"{len(waiting)} migrations are not applied, beginning with {first}"

@@ -48,11 +48,15 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
 @login_required
 @require_POST
 def stop(request: HttpRequest, run_id: str) -> HttpResponse:
-    """Stop it. Pressed twice, late or at once with others: the page tells the one truth."""
+    """Stop it. Pressed twice, late or at once with others: the page tells the one truth.
+
+    A script that sends it (static/agentruns/stop.js) is told that it got through, and no more:
+    what comes of it is the page's to tell.
+    """
     run = _steered(request, run_id)
     signal = "user" if run.owner_id == request.user.pk else "admin"
     request_stop(run.pk, by=request.user, signal=signal)
-    return _back(run.pk)
+    return HttpResponse(status=204) if request.htmx else _back(run.pk)
 
 
 @login_required

@@ -73,6 +73,7 @@ function show(state) {
 
 function hear(message) {
   heardAt = Date.now();
+  if (message.type === "away") return show("away");
   show("live");
   pause = FIRST_PAUSE;
   if (message.type === "state") draw(message);
@@ -90,6 +91,7 @@ function draw({ seq, phase, order, html }) {
   readTexts();
   const news = document.getElementById("run-verdict") ?? document.getElementById("run-head");
   announce(news.dataset.announce);
+  document.dispatchEvent(new CustomEvent("run:drawn"));
 }
 
 function put(body, section) {

@@ -52,12 +52,10 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   unanswered(detail.requestConfig.elt);
 });
 
-/** Stop may be asked for as often as one likes: so it is, until it gets through. */
 function unanswered(target) {
-  const words = document.getElementById("problem").dataset;
-  if (target.hasAttribute("hx-trigger")) return;
-  tell(target.matches("[data-stop]") ? words.stopAgain : words.noAnswer);
-  if (target.matches("[data-stop]")) setTimeout(() => target.requestSubmit(), 1000);
+  // Nobody asked for what is only looked up again: the list of runs, the page after a Stop.
+  if (target.hasAttribute("hx-trigger") || target.id === "run") return;
+  tell(document.getElementById("problem").dataset.noAnswer);
 }
 
 document.addEventListener("click", (event) => {

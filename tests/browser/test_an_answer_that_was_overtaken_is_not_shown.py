@@ -14,14 +14,16 @@ DRAWN = """document.addEventListener("page:drawn", () => { window.drawn = true; 
 
 
 class Overtaken:
-    """Holds back the answer to Stop: it says “Stopping”, and the page says “Stopped” by then."""
+    """Holds back the page that is loaded after Stop: it says “Stopping”, and this page
+    says “Stopped” by then.
+    """
 
     def __init__(self, visitor: Visitor) -> None:
         self.page = visitor.page
         self._run = visitor.start("inbox", "call:1:gate")
         expect(call(self.page, "Search mail")).to_contain_text("Under way")
         self._held: list[tuple[Route, APIResponse]] = []
-        self.page.route("**/stop/", self._hold_back)
+        self.page.route(f"**{self._run.path}", self._hold_back)  # looked at once Stop is through
         self.page.evaluate(DRAWN)
         stop_button(self.page).click()
         expect(badge(self.page)).to_contain_text("Stopped")  # so the live page says

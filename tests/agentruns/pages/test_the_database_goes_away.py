@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, connection
 from django.test import Client
 
-from tests.agentruns.steps import Steps
+from tests.agentruns.steps import Steps, now
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Away = Callable[[], None]
@@ -61,3 +61,42 @@ def test_a_program_gets_a_problem(steps: Steps, owner: User, away: Away) -> None
     assert answer.status_code == 503
     assert answer["Content-Type"] == "application/problem+json"
     assert answer.json()["code"] == "database_away"
+
+
+@pytest.fixture
+def overtaken(transactional_db: None) -> Iterator[None]:
+    """This thread's connection leads to a server that is only read from since a failover."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = on")
+    yield
+    connection.close()
+
+
+PLACES = {"page": "/runs/{}/stop/", "api": "/api/v1/runs/{}/cancel"}
+
+
+@pytest.mark.parametrize("path", PLACES.values(), ids=PLACES)
+def test_a_database_that_takes_no_writes_is_away_and_its_connection_is_not_used_again(
+    steps: Steps, owner: User, path: str, request: pytest.FixtureRequest
+) -> None:
+    """N19: pooled connections look alive, reads work, and each write fails."""
+    run = steps.start()
+    browser = Client(raise_request_exception=False)
+    browser.force_login(owner)
+    request.getfixturevalue("overtaken")
+
+    def stop() -> Any:
+        return browser.post(path.format(run.pk), content_type="application/json")
+
+    assert browser.get("/").status_code == 200
+    assert stop().status_code == 503
+    assert now(run).status == "queued"
+
+    connection.close()  # as at the end of each request
+    assert stop().status_code in (202, 302)
+    assert now(run).status == "stopped_clean"
+
+
+def test_nothing_is_ready_on_a_database_that_takes_no_writes(overtaken: None) -> None:
+    answer = Client().get("/readyz")
+    assert (answer.status_code, answer.json()["database"]) == (503, "takes no writes")
