@@ -16,13 +16,14 @@ import structlog
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.layers import get_channel_layer
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
 from agentruns.cancellation import end_all
 from agentruns.doorbell import run_group
 from agentruns.page.reader import person_of, reading
 from agentruns.page.run import build, find, sections
+from agentruns.postgresql.base import must_take_writes
 
 APART = 0.05  # seconds between two drawings
 JOIN_LIMIT = 5.0  # seconds for joining the run's group
@@ -166,7 +167,7 @@ def _may_see(run_id: str, scope: dict[str, Any]) -> bool:
 
 def _state(run_id: str, scope: dict[str, Any]) -> dict[str, Any] | None:
     """The whole page as the database has it now, for whoever is signed in now; else None."""
-    connection.must_be_writable()  # a page that only reads would call itself live
+    must_take_writes()  # a page that only reads would call itself live
     cookies = scope["cookies"]
     user = person_of(scope["session"].session_key)
     run = find(run_id, user) if user else None

@@ -10,6 +10,8 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from agentruns.postgresql.base import TakesNoWrites, must_take_writes
+
 REDIS_TIMEOUT = 0.5  # seconds
 
 
@@ -39,11 +41,13 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 def _database_state() -> str:
     try:
-        connection.must_be_writable()
+        must_take_writes()
         executor = MigrationExecutor(connection)
         waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except TakesNoWrites:
+        return "takes no writes"
     except DatabaseError:
-        return "takes no writes" if connection.is_read_only else "cannot be reached"
+        return "cannot be reached"
     if waiting:
         first = waiting[0][0]
         return f"{len(waiting)} migrations are not applied, beginning with {first}"

@@ -14,9 +14,9 @@ is an OperationalError too; and the pool replaces all its connections.
 import select
 import time
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
-from django.db import OperationalError
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.backends.postgresql import base
 from django.db.utils import DatabaseErrorWrapper
 from django.utils.functional import cached_property
@@ -25,8 +25,14 @@ from psycopg.errors import ReadOnlySqlTransaction
 RENEWED_APART = 1.0  # seconds between two renewals of a pool
 
 
+class TakesNoWrites(OperationalError):
+    """The server only reads at present."""
+
+
 class Errors(DatabaseErrorWrapper):
     """Django's translation of the driver's errors, with one of its own (see above)."""
+
+    wrapper: "DatabaseWrapper"
 
     def __exit__(
         self,
@@ -37,7 +43,7 @@ class Errors(DatabaseErrorWrapper):
         if isinstance(exc_value, ReadOnlySqlTransaction):
             self.wrapper.errors_occurred = True
             self.wrapper.is_read_only = True
-            raise OperationalError(*exc_value.args).with_traceback(traceback) from exc_value
+            raise TakesNoWrites(*exc_value.args).with_traceback(traceback) from exc_value
         super().__exit__(exc_type, exc_value, traceback)
 
 
@@ -54,15 +60,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def wrap_database_errors(self) -> Errors:
         """Where errors are translated; a name of Django's."""
         return Errors(self)
-
-    def must_be_writable(self) -> None:
-        """Raises OperationalError where a write would be refused."""
-        with self.cursor() as cursor:
-            cursor.execute("SHOW transaction_read_only")
-            answer = cursor.fetchone()
-        if answer != ("off",):
-            self.is_read_only = True
-            raise OperationalError("the database takes no writes")
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """A connection that was alive a moment ago. Raises what Django's does."""
@@ -81,7 +78,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _close(self) -> Any:
         if self.is_read_only and self.pool is not None:
             self._renew_pool()
-        return super()._close()
+        return super()._close()  # type: ignore[misc]
 
     def _renew_pool(self) -> None:
         """Have each of the pool's connections replaced, this one as it is given back. At most once
@@ -91,6 +88,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if now - DatabaseWrapper._renewed_at > RENEWED_APART:
             DatabaseWrapper._renewed_at = now
             self.pool.drain()
+
+
+def must_take_writes() -> None:
+    """Raises TakesNoWrites if the database would refuse a write, and what any query raises."""
+    wrapper = cast(DatabaseWrapper, connections[DEFAULT_DB_ALIAS])
+    with wrapper.cursor() as cursor:
+        cursor.execute("SHOW transaction_read_only")
+        answer = cursor.fetchone()
+    if answer != ("off",):
+        wrapper.is_read_only = True
+        raise TakesNoWrites("the database takes no writes")
 
 
 def _was_ended(connection: Any) -> bool:

@@ -56,7 +56,7 @@ def stop(request: HttpRequest, run_id: str) -> HttpResponse:
     run = _steered(request, run_id)
     signal = "user" if run.owner_id == request.user.pk else "admin"
     request_stop(run.pk, by=request.user, signal=signal)
-    return HttpResponse(status=204) if request.htmx else _back(run.pk)
+    return HttpResponse(status=204) if "HX-Request" in request.headers else _back(run.pk)
 
 
 @login_required
