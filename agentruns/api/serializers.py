@@ -262,7 +262,9 @@ class Used(serializers.Serializer[Any]):
     tokens = serializers.IntegerField(help_text="Read and written.")
     cost = serializers.DecimalField(max_digits=None, decimal_places=6, help_text="US dollars.")
     calls = serializers.IntegerField(help_text="Calls that passed the gate.")
-    seconds = serializers.FloatField()
+    seconds = serializers.FloatField(
+        help_text="At work: not while it waited, was paused, or was stopped."
+    )
 
 
 class Budget(serializers.ModelSerializer[Run]):

@@ -1,5 +1,7 @@
 """Threads, runs, the authority a run acts under, and requests to stop it."""
 
+from datetime import timedelta
+
 import pgtrigger
 from django.conf import settings
 from django.db import models
@@ -11,6 +13,19 @@ from agentruns.models.agent import Agent
 from agentruns.models.fsm import state_field, state_triggers, verb
 from agentruns.models.terms import Terms
 from agentruns.states import ACTIVE_RUN, RUN, STOPPED_RUN, STOPPING_RUN, SUSPENDED_REASONS
+
+# How long a run has been at work is the database's to count, so that no way of moving a run can
+# forget it. It stands still while it waits, is paused, is stopped, or is queued.
+TIME_FUNC = """
+    IF OLD.status = 'running' THEN
+      NEW.acted := OLD.acted + coalesce(clock_timestamp() - OLD.acting_since, interval '0');
+      NEW.acting_since := NULL;
+    END IF;
+    IF NEW.status = 'running' THEN
+      NEW.acting_since := clock_timestamp();
+    END IF;
+    RETURN NEW;
+"""
 
 
 class Thread(models.Model):
@@ -28,8 +43,10 @@ class Run(ConcurrentTransitionMixin, Terms):
     """One attempt of an agent at a goal. Its row is the mutex of its whole ledger (protocol §2).
 
     Written by agentruns.protocol only. `ledger_seq` and `ledger_head` are written by the
-    database, when a LedgerEvent is inserted. Never call `refresh_from_db`: django-fsm unlocks
-    the field for the whole class meanwhile, which is not safe between threads. Read it anew.
+    database, when a LedgerEvent is inserted; `acted` and `acting_since`, when its status changes:
+    how long it has been at work, and since when it is again. Never call `refresh_from_db`:
+    django-fsm unlocks the field for the whole class meanwhile, which is not safe between threads.
+    Read it anew.
     """
 
     id = models.CharField(primary_key=True, max_length=40, default=ids.run_id, editable=False)
@@ -62,6 +79,8 @@ class Run(ConcurrentTransitionMixin, Terms):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    acting_since = models.DateTimeField(null=True, blank=True)
+    acted = models.DurationField(default=timedelta)
 
     begin = verb(RUN, "begin")
     suspend = verb(RUN, "suspend")
@@ -80,7 +99,16 @@ class Run(ConcurrentTransitionMixin, Terms):
         ordering = ["-created_at"]
         verbose_name = _("run")
         verbose_name_plural = _("runs")
-        triggers = state_triggers(RUN)
+        triggers = [
+            *state_triggers(RUN),
+            pgtrigger.Trigger(
+                name="acting_time",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Q(old__status__df=pgtrigger.F("new__status")),
+                func=TIME_FUNC,
+            ),
+        ]
         indexes = [
             models.Index(fields=["owner", "-created_at"]),
             models.Index(fields=["lease_expires_at"]),

@@ -19,7 +19,7 @@ class Terms(models.Model):
     """What a run may use; null is no limit. An agent has them, and each of its runs a copy.
 
     `token_limit` counts tokens read and written; `cost_limit` US dollars; `call_limit` calls
-    that passed the gate; `time_limit` seconds since the run was taken up, or taken up again.
+    that passed the gate; `time_limit` seconds at work: not while it waits, is paused or stopped.
     `checkpoint_before` lists what a Checkpoint is kept before, besides each irreversible call.
     """
 

@@ -29,7 +29,7 @@ MILLION = Decimal(1_000_000)
 
 @dataclass(frozen=True)
 class Usage:
-    """What a run has used so far, in the units of Terms."""
+    """What a run has used so far, in the units of Terms. `seconds` are those at work."""
 
     tokens: int
     cost: Decimal
@@ -53,13 +53,11 @@ def usage(run: Run, now: datetime | None = None) -> Usage:
     )
     read, wrote = counted["read"] or 0, counted["wrote"] or 0
     price = run.agent.price_per_million_tokens or Decimal(0)
-    since = run.started_at
-    until = run.ended_at or now or clock().now
     return Usage(
         tokens=read + wrote,
         cost=wrote * price / MILLION,
         calls=ToolCall.objects.filter(run=run, gate_passed_at__isnull=False).count(),
-        seconds=max(0.0, (until - since).total_seconds()) if since else 0.0,
+        seconds=_time_at_work(run, now).total_seconds(),
     )
 
 
@@ -139,8 +137,15 @@ def out_of_time(now: datetime) -> QuerySet[Run]:
     allowed = ExpressionWrapper(
         F("time_limit") * Value(timedelta(seconds=1)), output_field=DurationField()
     )
-    acting = Run.objects.filter(status__in=ACTIVE_RUN, degraded_at=None, time_limit__isnull=False)
-    return acting.exclude(suspended_reason=BUDGET).filter(started_at__lte=Value(now) - allowed)
+    at_work = Run.objects.filter(status="running", degraded_at=None, time_limit__isnull=False)
+    return at_work.filter(acting_since__lte=Value(now) + F("acted") - allowed)
+
+
+def _time_at_work(run: Run, now: datetime | None) -> timedelta:
+    """Time in which it waited, was paused or stopped, or in which no worker had it, is none."""
+    if run.acting_since is None:
+        return run.acted
+    return run.acted + max(timedelta(0), (now or clock().now) - run.acting_since)
 
 
 def _has_limits(run_id: str) -> bool:

@@ -69,16 +69,63 @@ def test_calls_beyond_the_limit_do_not_pass_the_gate_and_are_kept(
     )
 
 
-def test_wall_time_is_noticed_by_the_sweeper(steps: Steps) -> None:
-    run, (call,) = limited(steps, time_limit=600).running("test.send")
+def test_time_at_work_is_noticed_by_the_sweeper(steps: Steps) -> None:
+    run, (call,) = limited(steps, time_limit=600).running("test.book")
     steps.sweep()
-    assert now(run).status == "suspended"
+    assert now(run).status == "running"
 
     pass_time(run)
     steps.sweep()
 
     assert StopRequest.objects.get(run=run).reason == "time_limit"
     assert anew(call).state == "frozen"
+
+
+def test_time_in_which_a_person_is_waited_for_does_not_count(steps: Steps) -> None:
+    """L5: an hour before the approval, of ten minutes' work."""
+    run, (call,) = limited(steps, time_limit=600).running("test.send")
+    assert now(run).suspended_reason == "approval"
+    pass_time(run)
+    steps.sweep()
+    assert now(run).status == "suspended"
+
+    steps.approve(call)
+    assert steps.act(call).state == "landed"
+
+    assert usage(now(run)).seconds < 60
+    pass_time(run)
+    assert usage(now(run)).seconds > 3600, "at work again, it counts again"
+
+
+def test_time_in_which_a_run_is_paused_does_not_count(steps: Steps) -> None:
+    """L5."""
+    run, (call,) = limited(steps, time_limit=600).running("test.book")
+    steps.pause(run)
+    pass_time(run)
+    steps.sweep()
+    assert now(run).suspended_reason == "paused"
+
+    steps.unpause(run)
+    assert steps.act(call).state == "landed"
+    assert usage(now(run)).seconds < 60
+
+
+def test_time_in_which_a_run_was_stopped_does_not_count(steps: Steps) -> None:
+    """L5: nor does what it had worked before the stop count for nothing."""
+    run, (call,) = limited(steps, time_limit=7000).running("test.book")
+    pass_time(run)
+    steps.stop(run, pending="freeze")
+    assert now(run).status == "stopped_clean"
+    pass_time(run)
+    assert 3600 < usage(now(run)).seconds < 3700
+
+    steps.resume(run)
+    assert steps.act(call).state == "landed"
+    assert 3600 < usage(now(run)).seconds < 3700
+
+    pass_time(run)
+    steps.sweep()
+    assert StopRequest.objects.filter(run=run).first().reason == "time_limit"
 
 
 def test_a_run_that_waits_goes_on_once_the_limit_is_raised(steps: Steps, outside: Outside) -> None:
@@ -147,8 +194,8 @@ def test_a_run_that_was_stopped_for_its_budget_needs_a_higher_limit_to_go_on(
 
 def test_a_pause_outlasts_a_limit(steps: Steps) -> None:
     run, _calls = limited(steps, time_limit=600, on_limit="wait").running("test.book")
-    steps.pause(run)
     pass_time(run)
+    steps.pause(run)
     assert enforce_budget(run.pk)
     assert now(run).suspended_reason == "paused"
 
