@@ -1,7 +1,7 @@
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
-from agentruns import pausepoints
+from agentruns import checks, pausepoints
 
 
 class AgentrunsConfig(AppConfig):
@@ -9,4 +9,5 @@ class AgentrunsConfig(AppConfig):
     verbose_name = _("Runs")
 
     def ready(self) -> None:
+        assert checks  # importing it has registered them
         pausepoints.install_from_settings()

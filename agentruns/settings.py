@@ -1,6 +1,7 @@
 """All settings, by topic, read strictly from the environment (see .env.example)."""
 
 from datetime import timedelta
+from ipaddress import ip_network
 from pathlib import Path
 
 import environ
@@ -10,10 +11,22 @@ from django.utils.translation import gettext_lazy as _
 
 from agentruns.logs import configure_structlog, logging_config
 from agentruns.services.discover import running_services
+from agentruns.services.secretkey import kept_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 environ.Env.read_env(env.str("ENV_FILE", default=str(BASE_DIR / ".env")))
+
+
+def _networks(name: str) -> list[str]:
+    """Addresses or networks from the environment; a sentence and the end if one is neither."""
+    found: list[str] = env.list(name, default=[])
+    for text in found:
+        try:
+            ip_network(text)
+        except ValueError:
+            raise SystemExit(f"{name} has “{text}”. It has to be addresses or networks.") from None
+    return found
 
 
 def _port(name: str, default: int, *, least: int = 1) -> int:
@@ -35,9 +48,12 @@ if not SECRET_KEY:
         raise ImproperlyConfigured(
             "SECRET_KEY is not set. Set it, or set DEMO=1 to try things out."
         )
-    SECRET_KEY = "demo-only-key-that-protects-nothing-beyond-this-machine"  # noqa: S105
+    SECRET_KEY = kept_key(DATA_DIR)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+HTTPS = env.bool("HTTPS", default=False)
+# Only these may say, by X-Forwarded-For and -Proto, on whose behalf and over what they ask.
+TRUSTED_PROXIES = _networks("TRUSTED_PROXIES")
 SITE_NAME = "agentruns"
 
 # --- Services: Postgres is the truth, Redis only rings ----------------------------------------
@@ -129,6 +145,7 @@ TEMPLATES = [
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
+    *(["agentruns.demolinks.LinkBackend"] if DEMO else []),
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -141,13 +158,25 @@ LOGOUT_REDIRECT_URL = "sign-in"
 # People of the demo sign in by a link; with this they have a password, too.
 DEMO_PASSWORD = env.str("DEMO_PASSWORD", default="")
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("HTTPS", default=False)
-AXES_HANDLER = "axes.handlers.database.AxesDatabaseHandler"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+AXES_HANDLER = "agentruns.throttle.Throttle"
 AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # or others could lock a name for good
 AXES_LOCKOUT_CALLABLE = "agentruns.api.problems.locked_out"
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], "username", "ip_address"]
+AXES_CLIENT_IP_CALLABLE = "agentruns.throttle.address_of"
+AXES_CLIENT_STR_CALLABLE = "agentruns.throttle.client_words"
 CSRF_FAILURE_VIEW = "agentruns.views.problems.forged"
+
+# --- HTTPS: ended by a proxy in front, which says so ------------------------------------------
+SECURE_SSL_REDIRECT = HTTPS and bool(TRUSTED_PROXIES)
+SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$"]  # asked on this machine
+# Seconds for which a browser that has been here comes by HTTPS only. Raise it once that works.
+SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=3600) if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
+# To have a domain built into browsers is a decision about all of it, and not this site's.
+SILENCED_SYSTEM_CHECKS = ["security.W021"]
 
 # --- What a browser may load ------------------------------------------------------------------
 CONTENT_SECURITY_POLICY = {

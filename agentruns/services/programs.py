@@ -47,7 +47,7 @@ def programs(
         commands["web"] = [sys.executable, "-m", "uvicorn", "agentruns.asgi:application"]
         commands["web"] += ["--host", LOOPBACK, "--port", env["PORT"], "--ws", "websockets-sansio"]
         commands["web"] += ["--timeout-graceful-shutdown", "3", "--no-access-log"]
-        commands["web"] += ["--log-level", "warning"]
+        commands["web"] += ["--log-level", "warning", *_proxies(env)]
     if workers:
         for name, count in (WORKERS | dict(at_once or {})).items():
             commands[name] = _worker(name, count)
@@ -57,6 +57,13 @@ def programs(
         Spec(name=name, argv=argv, env=env, cwd=BASE_DIR, log=data_dir / "logs" / f"{name}.log")
         for name, argv in commands.items()
     ]
+
+
+def _proxies(env: Mapping[str, str]) -> list[str]:
+    """Whose headers are believed: left to itself, uvicorn believes whoever is on this machine."""
+    if trusted := env.get("TRUSTED_PROXIES"):
+        return ["--proxy-headers", "--forwarded-allow-ips", trusted]
+    return ["--no-proxy-headers"]
 
 
 def _worker(name: str, count: int) -> list[str]:

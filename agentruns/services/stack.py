@@ -4,6 +4,7 @@ One supervisor for `manage.py up`, for tests and for drills: whoever runs it has
 """
 
 import os
+import secrets
 import subprocess
 import threading
 import time
@@ -76,6 +77,8 @@ class Stack:
         self._valkey: Valkey | None = None
         self._programs: dict[str, Process] = {}
         self._ready_at: datetime | None = None
+        # Signs the demo's sign-in links. Not in the environment: tools' programs inherit that.
+        self.link_secret = secrets.token_urlsafe(32) if demo else ""
         self._describing = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -247,6 +250,7 @@ class Stack:
         return {
             **{name.lower(): int(self.env[name]) for name in WORLD_PORTS},
             "base_url": self.base_url,
+            "link_secret": self.link_secret,
             "port": int(self.env["PORT"]),
             "database_url": self.env["DATABASE_URL"],
             "redis_url": self.env["REDIS_URL"],

@@ -15,6 +15,9 @@ def test_a_run_is_started_and_stopped_by_keyboard(ana: User, visit: Visit) -> No
     ana_at_keys = visit(ana)
     page = ana_at_keys.page
     page.goto(ana_at_keys.sign_in_path)
+    expect(page.get_by_role("button", name="Continue as Ana")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="My runs")).to_be_visible()
     tab_to(page, "New run")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="New run")).to_be_visible()

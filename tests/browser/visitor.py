@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core import signing
 from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, WebError
 
+from agentruns import demolinks
 from agentruns.forms import NewRunForm
 from agentruns.models import Agent, ToolCall
 from agentruns.pausepoints import file_of
 from agentruns.services.stack import Stack
+from tests.signing_in import csrf_token
 from tools.world.record import Effect, effects
 
 GOAL = "Do what you do, please"
@@ -84,14 +85,15 @@ class Visitor:
         self.page = context.new_page()
 
     def sign_in(self) -> None:
-        """By the link that `make up` prints."""
-        answer = self.context.request.get(self.sign_in_path, max_redirects=0)
+        """By a link as `make up` prints it, and the one button of its page."""
+        page = self.context.request.get(self.sign_in_path)
+        form = {"csrfmiddlewaretoken": csrf_token(page.text())}
+        answer = self.context.request.post(page.url, form=form, max_redirects=0)
         assert answer.status == 302, answer.text()
 
     @property
     def sign_in_path(self) -> str:
-        token = signing.dumps({"user": self.user.get_username()}, salt="demo-sign-in")
-        return f"/demo/sign-in/{token}/"
+        return demolinks.path_of(self.user.get_username(), self._stack.link_secret)
 
     def open(self, path: str) -> Page:
         """A new tab."""

@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from http.cookiejar import CookieJar
 from pathlib import Path
+from urllib.parse import urlencode
 
 import psutil
 import pytest
@@ -17,6 +18,7 @@ from agentruns.services.environment import isolated
 from agentruns.services.ports import accepts, free_ports
 from agentruns.services.processes import MARK, end_leftovers
 from agentruns.services.programs import BASE_DIR, MANAGE
+from tests.signing_in import csrf_token
 
 pytestmark = pytest.mark.stack
 
@@ -94,6 +96,8 @@ def test_up_says_where_to_go_and_ctrl_c_ends_everything(up: Up, eventually: Even
     for link in re.findall(r"http://\S+/demo/sign-in/\S+", said):
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
         with browser.open(link) as page:
+            token = csrf_token(page.read().decode())
+        with browser.open(link, urlencode({"csrfmiddlewaretoken": token}).encode()) as page:
             assert page.status == 200
             assert "sign-in" not in page.url
     assert said.count("/demo/sign-in/") == 3

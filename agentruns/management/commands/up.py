@@ -4,16 +4,17 @@ import itertools
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from datetime import datetime
 from types import FrameType
 from typing import Any
 
 from django.conf import settings
-from django.core import signing
 from django.core.management.base import BaseCommand
 from honcho.colour import get_colours
 from honcho.printer import Message, Printer
 
+from agentruns import demolinks
 from agentruns.services.errors import ServiceError
 from agentruns.services.stack import Stack
 
@@ -63,7 +64,7 @@ class Command(BaseCommand):
         )
         self._say(f"agentruns is starting; its data is in {settings.DATA_DIR}")
         with stack:
-            self._say(self._welcome(stack.base_url))
+            self._say(self._welcome(stack))
             self._phase = "up"
             self._end.wait()
             self._phase = "ending"
@@ -95,13 +96,18 @@ class Command(BaseCommand):
         self.stdout.write(text)
         self.stdout.flush()
 
-    def _welcome(self, base_url: str) -> str:
-        lines = ["", f"  Ready:  {base_url}/", ""]
+    def _welcome(self, stack: Stack) -> str:
+        lines = ["", f"  Ready:  {stack.base_url}/", ""]
         if settings.DEMO:
-            lines.append("  Sign in with a click (demo, on this machine only):")
-            for username, who in DEMO_PEOPLE.items():
-                token = signing.dumps({"user": username}, salt="demo-sign-in")
-                lines.append(f"    {who:<22}{base_url}/demo/sign-in/{token}/")
-            lines.append("")
+            lines += [*_links(stack), ""]
         lines += [f"  Logs: {settings.DATA_DIR / 'logs'}", "  Ctrl-C ends everything.", ""]
         return "\n".join(lines)
+
+
+def _links(stack: Stack) -> Iterator[str]:
+    if outwards := demolinks.pointing_outwards():
+        yield f"  No sign-in links: {', '.join(outwards)} may let in others than this machine."
+        return
+    yield "  Sign in with a click (demo, on this machine only, until it ends):"
+    for username, who in DEMO_PEOPLE.items():
+        yield f"    {who:<22}{stack.base_url}{demolinks.path_of(username, stack.link_secret)}"

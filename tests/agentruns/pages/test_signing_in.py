@@ -2,19 +2,13 @@
 
 import pytest
 from django.contrib.auth.models import User
-from django.core import signing
 from django.test import Client
 
 from tests.agentruns.pages.conftest import Browser
-from tests.agentruns.pages.reading import page, words
+from tests.agentruns.pages.reading import words
 from tests.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
-LINK = "/demo/sign-in/{}/"
-
-
-def link(username: str) -> str:
-    return LINK.format(signing.dumps({"user": username}, salt="demo-sign-in"))
 
 
 @pytest.mark.parametrize("path", ["/", "/runs/new/", "/runs/run_00000000000000000000000000/"])
@@ -50,36 +44,6 @@ def test_signing_out_takes_a_post(browser: Browser, owner: User) -> None:
     assert client.get("/sign-out/").status_code == 405
     client.post("/sign-out/")
     assert client.get("/").status_code == 302
-
-
-def test_a_demo_link_signs_in_at_once(owner: User) -> None:
-    client = Client()
-    assert client.get(link("owner"))["Location"] == "/"
-    assert "My runs" in page(client, "/")
-
-
-def test_a_demo_link_is_for_this_machine_only(owner: User) -> None:
-    assert Client(REMOTE_ADDR="192.0.2.7").get(link("owner")).status_code == 404
-
-
-def test_a_demo_link_is_for_demos_only(owner: User, settings: object) -> None:
-    settings.DEMO = False  # type: ignore[attr-defined]
-    assert Client().get(link("owner")).status_code == 404
-
-
-FOR_ANOTHER_USE = signing.dumps({"user": "owner"}, salt="other")
-
-
-@pytest.mark.parametrize("signed", ["nonsense", FOR_ANOTHER_USE], ids=["nonsense", "another use"])
-def test_a_link_that_nobody_signed_opens_nothing(owner: User, signed: str) -> None:
-    client = Client()
-    assert "not valid any more" in page(client, LINK.format(signed), 404)
-    assert client.get("/").status_code == 302
-
-
-def test_a_link_for_somebody_who_has_left_opens_nothing(owner: User) -> None:
-    User.objects.filter(pk=owner.pk).update(is_active=False)
-    page(Client(), link("owner"), 404)
 
 
 def test_light_and_dark_are_kept_and_painted_by_the_server(browser: Browser, owner: User) -> None:
