@@ -11,13 +11,13 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from knox.models import AuthToken
 from rest_framework import generics, status
 from rest_framework.pagination import LimitOffsetPagination
-from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agentruns import rights
 from agentruns.api import serializers as data
+from agentruns.api.authentication import TokenAuthentication
 from agentruns.api.common import OF_A_RUN, SIGNED_IN, problems, seen, valid
 from agentruns.api.errors import NotSignedIn
 from agentruns.api.idempotency import must_be_at_work, start_once
@@ -32,6 +32,7 @@ from agentruns.protocol.start import start_run
 from agentruns.protocol.stop import request_stop
 from agentruns.queries import snapshot
 from agentruns.states import RUN
+from agentruns.throttle import remember
 
 STEERED = OF_A_RUN | problems(
     _400="The body cannot be used.",
@@ -47,10 +48,17 @@ def unknown_path(request: HttpRequest, path: str = "") -> JsonResponse:
 
 
 class TokenView(APIView):
-    """Sign in for programs."""
+    """Sign in and out, for programs."""
 
-    authentication_classes = ()
-    permission_classes = (AllowAny,)
+    authentication_classes = (TokenAuthentication,)
+
+    # To get a token nobody needs one, and an old one says nothing about who asks.
+    def get_authenticators(self) -> list[Any]:
+        is_open = self.request is not None and self.request.method == "POST"
+        return [] if is_open else super().get_authenticators()
+
+    def get_permissions(self) -> Any:
+        return [] if self.request.method == "POST" else super().get_permissions()
 
     @extend_schema(
         operation_id="create_token",
@@ -72,8 +80,16 @@ class TokenView(APIView):
         user = authenticate(request._request, **asked)
         if user is None:
             raise NotSignedIn(_("The user name or the password is wrong."))
+        remember(request._request, user.get_username())
         kept, token = AuthToken.objects.create(user=user)
         return Response(data.TokenAnswer({"token": token, "expiry": kept.expiry}).data)
+
+    @extend_schema(operation_id="delete_token", tags=["auth"], responses={204: None, **SIGNED_IN})
+    def delete(self, request: Request) -> Response:
+        """Give back the token that this request is sent with. It is no good from then on."""
+        assert isinstance(request.auth, AuthToken)
+        request.auth.delete()
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class RunFilter(filters.FilterSet):

@@ -1,3 +1,4 @@
+from agentruns.models.account import Account
 from agentruns.models.agent import Agent
 from agentruns.models.call import CallItem, ToolCall
 from agentruns.models.checkpoint import Checkpoint
@@ -10,6 +11,7 @@ from agentruns.models.terms import LIMITS, TERMS, Terms
 __all__ = [
     "LIMITS",
     "TERMS",
+    "Account",
     "Agent",
     "CallItem",
     "Checkpoint",

@@ -1,0 +1,36 @@
+"""What the database does when somebody's account changes."""
+
+import pgtrigger
+from django.contrib.auth.models import User
+
+# Sessions bear no person's name; the log of sign-ins has a digest of each one's key. (Those of an
+# older password are dead already: Django compares.)
+END_SIGN_INS = """
+    DELETE FROM knox_authtoken WHERE user_id = NEW.id;
+    IF NOT NEW.is_active THEN
+        DELETE FROM django_session s USING axes_accesslog a
+         WHERE a.username = OLD.username
+           AND a.session_hash = encode(sha256(convert_to(s.session_key, 'UTF8')), 'hex');
+    END IF;
+    RETURN NULL;
+"""
+OTHER_PASSWORD = pgtrigger.Q(old__password__df=pgtrigger.F("new__password"))
+DEACTIVATED = pgtrigger.Q(old__is_active=True, new__is_active=False)
+
+
+class Account(User):
+    """A person's account. Its tokens end with its password, and its tokens and sessions when it is
+    deactivated: for good, and by whichever door the row was changed.
+    """
+
+    class Meta:
+        proxy = True
+        triggers = [
+            pgtrigger.Trigger(
+                name="sign_ins_end",
+                when=pgtrigger.After,
+                operation=pgtrigger.UpdateOf("password", "is_active"),  # type: ignore[no-untyped-call]
+                condition=OTHER_PASSWORD | DEACTIVATED,
+                func=END_SIGN_INS,
+            )
+        ]
