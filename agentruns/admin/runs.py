@@ -16,6 +16,8 @@ from agentruns.models import (
     StopRequest,
     ToolCall,
 )
+from agentruns.page.people import names_of
+from agentruns.protocol.ledger import person_id
 from agentruns.states import CALL, OUTPUT, RUN
 
 
@@ -49,12 +51,17 @@ class LedgerEventAdmin(ReadOnlyAdmin):
 
     run_link = run_link()
     recorded = moment("at", _("at"))
-    list_display = ["kind", "run_link", "seq", "recorded", "actor", "about", "short_hash"]
+    list_display = ["kind", "run_link", "seq", "recorded", "who", "about", "short_hash"]
     list_filter = ["kind"]
     list_select_related = ["run", "call"]
     search_fields = ["run__id", "call__id", "kind", "actor", "hash"]
     date_hierarchy = "at"
     ordering = ["-at", "-seq"]
+
+    @display(description=_("actor"), ordering="actor")
+    def who(self, event: LedgerEvent) -> str:
+        name = names_of([event.actor])[event.actor]
+        return f"{event.actor} ({name})" if person_id(event.actor) else event.actor
 
     @display(description=_("call"))
     def about(self, event: LedgerEvent) -> str:

@@ -408,15 +408,21 @@ class Snapshot(serializers.Serializer[Any]):
 
 
 class Event(serializers.ModelSerializer[LedgerEvent]):
-    """A fact of the run's ledger. `hash` covers the event and the hash before it."""
+    """A fact of the run's ledger. `hash` covers the event and the hash before it. `actor`: a
+    worker, or `user:` with the id of a person, whose name of today is `actor_name`.
+    """
 
     call = serializers.CharField(source="call_id", allow_null=True)
+    actor_name = serializers.SerializerMethodField()
     data = serializers.DictField()  # type: ignore[assignment]
 
     class Meta:
         model = LedgerEvent
-        fields = ("seq", "at", "kind", "call", "actor", "data", "prev_hash", "hash")
+        fields = ("seq", "at", "kind", "call", "actor", "actor_name", "data", "prev_hash", "hash")
         read_only_fields = fields
+
+    def get_actor_name(self, event: LedgerEvent) -> str:
+        return str(self.context["names"][event.actor])
 
 
 class LedgerPage(serializers.Serializer[Any]):

@@ -25,6 +25,7 @@ from agentruns.api.problems import problem_response
 from agentruns.errors import BadInput, NotFound
 from agentruns.forms import frozen_chosen
 from agentruns.models import Agent, LedgerEvent, Run
+from agentruns.page.people import names_of
 from agentruns.protocol.budget import raise_budget
 from agentruns.protocol.pause import pause_run, unpause_run
 from agentruns.protocol.resume import resume_run
@@ -287,12 +288,13 @@ class LedgerView(APIView):
         asked = valid(data.LedgerQuery(data=request.query_params))
         found = LedgerEvent.objects.filter(run=run, seq__gt=asked["after"]).order_by("seq")
         events = list(found[: asked["limit"]])
+        names = names_of(event.actor for event in events)
         page = {
             "events": events,
             "last_seq": events[-1].seq if events else asked["after"],
             "head_seq": run.ledger_seq,
         }
-        return Response(data.LedgerPage(page).data)
+        return Response(data.LedgerPage(page, context={"names": names}).data)
 
 
 class SnapshotView(APIView):

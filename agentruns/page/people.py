@@ -5,20 +5,12 @@ from collections.abc import Iterable
 from django.contrib.auth.models import User
 
 from agentruns.page.words import name_of
-
-PERSON = "user:"
+from agentruns.protocol.ledger import person, person_id
 
 
 def names_of(actors: Iterable[str]) -> dict[str, str]:
     """The name of each actor, for pages; “the system” for what is no person."""
     actors = set(actors)
-    usernames = [actor.removeprefix(PERSON) for actor in actors if actor.startswith(PERSON)]
-    people = User.objects.in_bulk(usernames, field_name="username") if usernames else {}
-    return {actor: _name(actor, people) for actor in actors}
-
-
-def _name(actor: str, people: dict[str, User]) -> str:
-    if not actor.startswith(PERSON):
-        return name_of(None)
-    username = actor.removeprefix(PERSON)
-    return name_of(people[username]) if username in people else username
+    ids = [pk for pk in map(person_id, actors) if pk is not None]
+    people = {person(each): each for each in User.objects.filter(pk__in=ids)} if ids else {}
+    return {actor: name_of(people.get(actor)) for actor in actors}

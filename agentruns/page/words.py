@@ -55,6 +55,9 @@ DENIED = {
     "tool_changed": gettext_lazy(
         "Its source had changed this tool, so an admin has to look at it again."
     ),
+    "args_changed": gettext_lazy(
+        "The arguments are not those that the agent wrote: they were changed in the database."
+    ),
     "tool_disabled": gettext_lazy("An admin has switched this tool off."),
     "needs_consent": gettext_lazy("It would have needed a person’s approval."),
     "budget_exhausted": gettext_lazy("The run’s budget was used up."),

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -24,6 +24,7 @@ from agentruns.protocol.ledger import (
     lock_call_if_free,
     move_call,
     person,
+    person_id,
     record,
     save,
 )
@@ -99,13 +100,17 @@ def approve(run: Run, call: ToolCall, *, by: Any, digest: str) -> None:
 
 
 def voices(call: ToolCall, policy: Policy) -> set[str]:
-    """Who has agreed so far, as actors; where a group has the say, those who are in it now."""
+    """Who has agreed so far, as actors, of those whose word counts now: they are active, and where
+    a group has the say, in it.
+    """
     agreed = LedgerEvent.objects.filter(call=call, kind__in=AGREED, data__has_key="digest")
     actors = set(agreed.values_list("actor", flat=True))
-    if policy.approver_group is None or not actors:
+    if not actors:
         return actors
-    members = get_user_model().objects.filter(groups=policy.approver_group)
-    return actors & {person(each) for each in members}
+    people = User.objects.filter(is_active=True, pk__in=filter(None, map(person_id, actors)))
+    if policy.approver_group is not None:
+        people = people.filter(groups=policy.approver_group)
+    return {person(each) for each in people}
 
 
 def tighten(run: Run, call: ToolCall, policy: Policy, *, actor: str) -> bool:

@@ -101,7 +101,7 @@ def _prepare_and_commit(
         return
     if draft is None or keep_draft(claim, draft):
         asked_at = pausepoints.clock()
-        if pass_gate(claim) and _is_in_time(claim, asked_at):
+        if pass_gate(claim, args) and _is_in_time(claim, asked_at):
             _commit(registered, ctx, args, draft, claim, call)
             return
     if draft is not None and not _may_still_go(call):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import structlog
 from django.conf import settings
 from django.db import transaction
 from pydantic import BaseModel
@@ -41,11 +42,16 @@ from agentruns.protocol.sight import Sight, look
 from agentruns.states import READY
 from tools import registry
 from tools.contract import Draft, Tier
+from tools.digest import args_digest
+from tools.errors import BadArguments
 from tools.policy import Policy, combined
 
 BUDGET_EXHAUSTED = "budget_exhausted"
 RATE_LIMITED = "rate_limited"
 TOOL_CHANGED = "tool_changed"
+ARGS_CHANGED = "args_changed"
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -74,13 +80,15 @@ class Taken:
 class Attempt:
     """Everything the gate's checks look at, read under the run's lock.
 
-    `finishes`: it is the next step of a unit that had begun when the run was stopped.
+    `finishes`: it is the next step of a unit that had begun when the run was stopped. `args`: the
+    arguments as they are sent if it passes, where they have been read.
     """
 
     sight: Sight
     claim: Claim
     policy: Policy
     finishes: bool
+    args: BaseModel | None
 
     @property
     def run(self) -> Run:
@@ -110,7 +118,7 @@ def take_call(call_id: str, *, epoch: int) -> Taken | None:
         if args is None and registry.get(sight.call.tool) is not None:
             _keep_claim(sight.call)
             return Taken(claim, sight.call, None)
-        reason = _ask(sight, claim)
+        reason = _ask(sight, claim, args)
     _go_on_after(sight, reason)
     return Taken(claim, sight.call, not reason, args)
 
@@ -199,19 +207,21 @@ def _keep(run: Run, call: ToolCall, draft: Draft) -> None:
     doorbell.ring_task("agentruns.tasks.act", call.pk, call.epoch, after=draft.hold)
 
 
-def pass_gate(claim: Claim) -> bool:
-    """Let the call out, or refuse it for a reason that is recorded. Called before each attempt."""
+def pass_gate(claim: Claim, args: BaseModel | None = None) -> bool:
+    """Let the call out, or refuse it for a reason that is recorded. Called before each attempt.
+    `args`: what is sent if it passes, where that was read before.
+    """
     with transaction.atomic(durable=True):
         sight = look(claim.call_id, at_gate=True)
-        reason = _ask(sight, claim)
+        reason = _ask(sight, claim, args)
     _go_on_after(sight, reason)
     return not reason
 
 
-def _ask(sight: Sight, claim: Claim) -> str:
+def _ask(sight: Sight, claim: Claim, args: BaseModel | None) -> str:
     """The gate's answer, on record when this returns: "", or the reason why not."""
     call = sight.call
-    attempt = Attempt(sight, claim, policy_of(sight), units.may_finish(sight.run, call))
+    attempt = Attempt(sight, claim, policy_of(sight), units.may_finish(sight.run, call), args)
     reason = next((code for code, holds in CHECKS if not holds(attempt)), "")
     if reason:
         _refuse(attempt, reason)
@@ -318,6 +328,21 @@ def is_as_proposed(call: ToolCall, policy: Policy) -> bool:
     return policy.revision in ("", call.tool_revision)
 
 
+def _sends_what_was_proposed(a: Attempt) -> bool:
+    """Whether what is sent has the digest that the call was written with: the row may have been
+    changed since, by somebody who has the database.
+    """
+    registered = registry.get(a.call.tool)
+    try:
+        args = a.call.arguments(registered) if a.args is None and registered else a.args
+    except BadArguments:
+        args = None
+    if args is not None and args_digest(args) == a.call.args_digest:
+        return True
+    log.error("call.args_changed", run_id=a.run.pk, call_id=a.call.pk)
+    return False
+
+
 def has_consent(call: ToolCall, policy: Policy, now: datetime) -> bool:
     """Whoever was asked has the last word, also where nobody would be asked any more (I12)."""
     is_asked = policy.needs_approval or call.consent_digest != ""
@@ -335,9 +360,7 @@ def _consent_holds(call: ToolCall, policy: Policy, now: datetime) -> bool:
 
 
 def _agreed(call: ToolCall, policy: Policy) -> int:
-    """How many have agreed; where a group has the say, of those who are in it now."""
-    if policy.approver_group is None:
-        return call.consent_count
+    """How many have agreed, of those whose word counts now."""
     return min(call.consent_count, len(voices(call, policy)))
 
 
@@ -368,6 +391,7 @@ CHECKS: list[tuple[str, Callable[[Attempt], bool]]] = [
     ("unknown_tool", lambda a: a.policy.known),
     ("grant_does_not_cover", _grant_covers),
     (TOOL_CHANGED, lambda a: is_as_proposed(a.call, a.policy)),
+    (ARGS_CHANGED, _sends_what_was_proposed),
     ("tool_disabled", lambda a: a.policy.enabled),
     ("needs_consent", lambda a: has_consent(a.call, a.policy, a.now)),
     (BUDGET_EXHAUSTED, _is_within_budget),

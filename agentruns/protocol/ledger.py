@@ -27,9 +27,18 @@ REPORT_GRACE = timedelta(seconds=2)  # for a call that used its whole time to sa
 SEND_WINDOW = 2.0  # seconds from asking whether to act; look-ups begin much later
 
 
+PERSON = "user:"
+
+
 def person(user: Any) -> str:
-    """The actor's name of somebody."""
-    return f"user:{user.get_username()}"
+    """The actor that somebody is: by their id, since a name may become somebody else's."""
+    return f"{PERSON}{user.pk}"
+
+
+def person_id(actor: str) -> int | None:
+    """The id of the person that an actor is; None for what is no person."""
+    text = actor.removeprefix(PERSON)
+    return int(text) if text != actor and text.isdecimal() else None
 
 
 class Clock(NamedTuple):

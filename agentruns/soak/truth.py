@@ -20,6 +20,7 @@ from typing import Any
 from django.db.models import Count
 
 from agentruns.models import LedgerEvent, Run, StopRequest, ToolCall
+from agentruns.protocol.ledger import PERSON
 from agentruns.queries import milliseconds
 from agentruns.soak.finale import REASON, slow_to_settle, unsettled
 from agentruns.soak.people import Tally
@@ -170,7 +171,7 @@ def _doubts() -> dict[str, int]:
 
 def _source(event: LedgerEvent) -> str:
     """Who knew how it ended."""
-    if event.actor.startswith("user:"):
+    if event.actor.startswith(PERSON):
         return "answered"
     return "reported late" if event.actor == "executor" else "looked up"
 

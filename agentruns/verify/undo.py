@@ -5,12 +5,11 @@ begins after it was stopped, and what was settled by hand has a person and a rea
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from agentruns.protocol.ledger import PERSON
 from agentruns.states import CALL
 from agentruns.verify.facts import Event, Facts, Finding
 from agentruns.verify.replay import Replay
 from compensation.states import COMPENSATION
-
-PERSON = "user:"
 
 _STEP = Replay(COMPENSATION)
 LANDED = {verb.event for verb in CALL.verbs.values() if verb.target == "landed"}

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 
 from agentruns.errors import BadInput, NotAllowed, NotFound, WrongState
 from agentruns.models import Run
+from agentruns.protocol.ledger import person
 from compensation import saga
 from compensation.queries import needs_person
 from tests.acting import call, events, message, stopped, ticket
@@ -47,7 +48,7 @@ def test_what_a_person_has_undone_is_marked_with_who_when_and_why(
     assert call(given_up).undo_state == "undone"
     assert events(given_up, "call.undone") == [{"by": "hand"}]
     (event,) = given_up.events.filter(kind="undo.done_by_hand")
-    assert (event.actor, event.data["why"]) == ("user:admin", REASON)
+    assert (event.actor, event.data["why"]) == (person(admin), REASON)
 
 
 def test_what_is_left_as_it_is_stands_and_is_settled(given_up: Run, owner: User) -> None:
@@ -98,8 +99,8 @@ def test_only_who_may_undo_may_settle(given_up: Run, reviewer: User, outsider: U
 def test_settled_twice_the_same_way_it_is_settled_once(
     given_up: Run, owner: User, admin: User
 ) -> None:
-    for person in (owner, admin):
-        settle(given_up, person)
+    for somebody in (owner, admin):
+        settle(given_up, somebody)
     assert step(given_up).settled_by == owner
     assert len(events(given_up, "undo.done_by_hand")) == 1
     with pytest.raises(WrongState, match="nothing to settle"):

@@ -4,6 +4,7 @@ from django.contrib.auth.models import User
 from agentruns.errors import BadInput, NotFound, WrongState
 from agentruns.models import Run
 from agentruns.protocol.execute import look_up_call
+from agentruns.protocol.ledger import person
 from agentruns.protocol.stop import request_stop
 from review.services import answer_doubt, decide, look_up_again
 from tests.acting import act, acted, call, events, fresh, mail, message
@@ -38,7 +39,7 @@ def test_the_answer_is_kept_with_name_and_evidence_and_settles_the_run(
     answer_doubt(call(in_doubt).pk, by=reviewer, answer=answer, evidence=" I asked Bo. ")
     assert (call(in_doubt).state, fresh(in_doubt).status) == (state, status)
     assert events(in_doubt, "call.answered") == [{"answer": answer, "evidence": "I asked Bo."}]
-    assert in_doubt.events.get(kind="call.answered").actor == "user:reviewer"
+    assert in_doubt.events.get(kind="call.answered").actor == person(reviewer)
 
 
 def test_a_second_answer_is_refused_once_nothing_is_in_doubt(in_doubt: Run, owner: User) -> None:

@@ -9,6 +9,7 @@ from agentruns.models import ToolCall
 from agentruns.protocol.doubt import LOOKUP_LIMIT, answer, ask_again, begin_lookup, record_lookup
 from agentruns.protocol.execute import look_up_call
 from agentruns.protocol.gate import Claim
+from agentruns.protocol.ledger import person
 from agentruns.protocol.outcome import record_landed
 from tests.agentruns.outside import Outside
 from tests.agentruns.steps import Steps, anew, events, now
@@ -112,7 +113,7 @@ def test_a_tool_that_cannot_look_up_waits_for_a_person(steps: Steps, outside: Ou
     answer(call.pk, by=steps.owner, answer="happened", evidence="I saw it in the channel.")
     assert anew(call).state == "landed"
     assert anew(call).receipt == {
-        "answered_by": "user:owner",
+        "answered_by": person(steps.owner),
         "answer": "happened",
         "evidence": "I saw it in the channel.",
     }
@@ -136,7 +137,7 @@ def test_a_persons_answer_is_kept_with_their_name(
 
     assert (anew(call).state, now(call.run).status) == (state, status)
     (event,) = events(call.run, "call.answered")
-    assert (event.actor, event.data["evidence"]) == ("user:owner", "Asked them.")
+    assert (event.actor, event.data["evidence"]) == (person(steps.owner), "Asked them.")
 
 
 def test_truth_wins_over_an_answer(

@@ -9,6 +9,7 @@ from agentruns.models import Run, ToolCall
 from agentruns.planner.history import result_words
 from agentruns.protocol.execute import execute_call
 from agentruns.protocol.gate import pass_gate
+from agentruns.protocol.ledger import person
 from agentruns.protocol.recheck import Rechecked, recheck_tool
 from tests.agentruns.orders import ordered, states
 from tests.agentruns.outside import Outside
@@ -33,7 +34,7 @@ Tighten = Callable[..., Rechecked]
 
 
 def test_a_tool_switched_off_is_refused_to_every_run_at_once(
-    steps: Steps, outside: Outside, tighten: Tighten
+    steps: Steps, outside: Outside, tighten: Tighten, admin: User
 ) -> None:
     first, (one,) = steps.running("test.book")
     second, (asking, other) = steps.running("test.book", "test.post")
@@ -44,7 +45,7 @@ def test_a_tool_switched_off_is_refused_to_every_run_at_once(
         ("denied", "tool_disabled")
     ] * 2
     assert anew(other).state == "approved"
-    assert [event.actor for event in events(first, "call.denied")] == ["user:admin"]
+    assert [event.actor for event in events(first, "call.denied")] == [person(admin)]
     assert (now(first).status, now(second).status) == ("running", "running")
     assert steps.act(other).state == "landed", "the next one goes on"
 

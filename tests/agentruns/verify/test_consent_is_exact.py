@@ -5,6 +5,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from agentruns.models import LedgerEvent, Run, ToolCall
+from agentruns.protocol.ledger import person
 from review.models import Approval
 from tests.agentruns.steps import Steps
 from tests.agentruns.verify.breaking import at_number, record, sql, whats
@@ -141,8 +142,9 @@ def test_a_gate_that_opened_with_too_few(steps: Steps) -> None:
 
 
 @pytest.mark.usefixtures("agreed")
-def test_one_person_who_agreed_twice() -> None:
-    sql("UPDATE agentruns_ledgerevent SET actor = 'user:owner' WHERE kind = 'call.approved'")
+def test_one_person_who_agreed_twice(owner: User) -> None:
+    actor = "UPDATE agentruns_ledgerevent SET actor = %s WHERE kind = 'call.approved'"
+    sql(actor, person(owner))
 
     assert "with the word of 1 people out of 2" in whats("I12")[0]
 
