@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import cache
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any
 
 import httpcore2
@@ -22,7 +22,53 @@ from django.utils.translation import gettext as _
 from tools.errors import NoEffect
 
 Resolve = Callable[[str, int], list[str]]
-_NAT64 = IPv6Network("64:ff9b::/96")
+
+# Whatever is in IANA's special-purpose registries (RFC 6890), those parts too that are routed:
+# nothing there is a web site. A list of our own, because that of Python is another one with each
+# version. Clouds' metadata services are in it: 169.254.169.254, 100.100.100.200, 192.0.0.192.
+_NOT_PUBLIC_4 = tuple(
+    IPv4Network(each)
+    for each in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # shared by the customers of a carrier
+        "127.0.0.0/8",  # this machine
+        "168.63.129.16/32",  # the host agent of Azure, in no registry
+        "169.254.0.0/16",  # link-local
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocol assignments
+        "192.0.2.0/24",  # documentation
+        "192.31.196.0/24",  # AS112
+        "192.52.193.0/24",  # AMT
+        "192.88.99.0/24",  # 6to4 relays
+        "192.168.0.0/16",  # private
+        "192.175.48.0/24",  # AS112
+        "198.18.0.0/15",  # benchmarks
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and broadcast
+    )
+)
+# Of IPv6, only this is given out as global unicast addresses. So what is outside of it needs no
+# entry: ::, ::1, IPv4-compatible ones, 100::/64, 64:ff9b:1::/48, 5f00::/16, fc00::/7 (and in it
+# fd00:ec2::254), fe80::/10, fec0::/10, ff00::/8.
+_GLOBAL_6 = IPv6Network("2000::/3")
+_NOT_PUBLIC_6 = tuple(
+    IPv6Network(each)
+    for each in (
+        "2001::/23",  # protocol assignments: Teredo, benchmarks, AMT, ORCHID, DRIP …
+        "2001:db8::/32",  # documentation
+        "2620:4f:8000::/48",  # AS112
+        "3fff::/20",  # documentation
+    )
+)
+# Where an IPv4 address is wrapped in, and by how many bits it is shifted to the left.
+_WRAPPED = (
+    (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
+    (IPv6Network("64:ff9b::/96"), 0),  # NAT64
+    (IPv6Network("2002::/16"), 80),  # 6to4
+)
 
 
 def resolved(host: str, port: int) -> list[str]:
@@ -35,14 +81,13 @@ def is_public(address: str) -> bool:
     """Whether an address is one of the open internet, whatever it is wrapped in."""
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address):
-        if ip.is_site_local or ip.teredo:
-            return False
-        inner = ip.ipv4_mapped or ip.sixtofour
-        if inner is None and ip in _NAT64:
-            inner = IPv4Address(int(ip) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(str(inner))
-    return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified)
+        for network, shift in _WRAPPED:
+            if ip in network:
+                ip = IPv4Address((int(ip) >> shift) & 0xFFFFFFFF)
+                break
+        else:
+            return ip in _GLOBAL_6 and not any(ip in network for network in _NOT_PUBLIC_6)
+    return not any(ip in network for network in _NOT_PUBLIC_4)
 
 
 def is_allowed(host: str, port: int) -> bool:

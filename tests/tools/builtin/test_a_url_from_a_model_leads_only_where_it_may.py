@@ -23,7 +23,6 @@ from tests.tools.builtin.answering import answering, dripping
 from tests.tools.builtin.calls import prepare, tool
 from tests.tools.conftest import NewContext
 from tools.builtin import http
-from tools.builtin.addresses import is_public
 from tools.contract import Receipt
 from tools.errors import BadArguments, NoEffect
 from tools.secrets import MASK
@@ -39,25 +38,6 @@ def ask(name: str, new_context: NewContext, url: str, **more: Any) -> Receipt:
 @pytest.fixture(autouse=True)
 def nothing_is_allowed(settings: Settings) -> None:
     settings.HTTP_ALLOWED_HOSTS = []
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        *("127.0.0.1", "127.9.9.9", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1"),
-        *("169.254.169.254", "100.64.0.1", "192.0.2.1", "198.18.0.1", "224.0.0.1", "240.0.0.1"),
-        *("255.255.255.255", "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fec0::1"),
-        *("ff02::1", "ff0e::1", "2001:db8::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254"),
-        *("2002:7f00:1::", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2001:0:1::1"),
-    ],
-)
-def test_an_address_that_is_not_of_the_open_internet_is_not_public(address: str) -> None:
-    assert not is_public(address)
-
-
-@pytest.mark.parametrize("address", ["93.184.215.14", "2606:4700::1111", "64:ff9b::5db8:d70e"])
-def test_an_address_of_the_open_internet_is_public(address: str) -> None:
-    assert is_public(address)
 
 
 @pytest.mark.parametrize("name", [GET, SEND])
