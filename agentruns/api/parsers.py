@@ -12,7 +12,10 @@ from agentruns.api.errors import BodyTooLarge
 
 
 class LimitedJSONParser(JSONParser):
-    """JSONParser, which reads a stream of any size, with DATA_UPLOAD_MAX_MEMORY_SIZE in front."""
+    """JSONParser, which reads a stream of any size, with DATA_UPLOAD_MAX_MEMORY_SIZE in front.
+
+    As UTF-8, whatever encoding the request names: JSON has no other (RFC 8259).
+    """
 
     def parse(
         self,
@@ -26,6 +29,7 @@ class LimitedJSONParser(JSONParser):
         if len(body) > limit:
             raise BodyTooLarge()
         try:
-            return super().parse(BytesIO(body), media_type, parser_context)
+            in_utf8 = {**(parser_context or {}), "encoding": "utf-8"}
+            return super().parse(BytesIO(body), media_type, in_utf8)
         except RecursionError as error:
             raise ParseError() from error

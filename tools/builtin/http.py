@@ -28,8 +28,35 @@ NEVER_MADE = (httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeEncodeError)
 NOT_DONE = (304, 307, 308)
 MOST_BYTES = 1024 * 1024  # of an answer
 MOST_ANSWER = 16_000  # characters of a refusal's words: whoever shows them masks first, then cuts
-# Encodings of Python’s own, which fail, or take for ever over a long text.
-_NO_CHARSETS = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"}
+# The encodings of the web (whatwg.org, Encoding), as Python calls them. It knows more, such as
+# utf-7 and idna, which read something else into a text than others do, or take for ever over it.
+_CHARSETS = {
+    *(
+        "utf-8",
+        "utf-8-sig",
+        "ascii",
+        "utf-16",
+        "utf-16-le",
+        "utf-16-be",
+        "gbk",
+        "gb18030",
+        "gb2312",
+    ),
+    *(
+        "big5",
+        "big5hkscs",
+        "euc_jp",
+        "iso2022_jp",
+        "shift_jis",
+        "cp932",
+        "euc_kr",
+        "cp949",
+        "cp874",
+    ),
+    *("koi8-r", "koi8-u", "cp866", "mac-roman", "mac-cyrillic"),
+    *(f"iso8859-{n}" for n in range(1, 17)),
+    *(f"cp125{n}" for n in range(9)),
+}
 # When what is connected now has to be over, in `time.monotonic()`; see `ending_within`.
 _ends_at: ContextVar[float | None] = ContextVar("ends_at", default=None)
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
@@ -174,18 +201,15 @@ def _as_read(response: httpx2.Response) -> httpx2.Response:
 
 
 def _readable(response: httpx2.Response) -> httpx2.Response:
-    """The answer, whose text is UTF-8 should it name what is no encoding of texts: a server names
-    what it likes, and an answer that cannot be read would be a doubt.
+    """The answer, whose text is UTF-8 should it name no encoding of the web: a server names what it
+    likes, and an answer that cannot be read would be a doubt.
     """
-    charset = response.charset_encoding
-    if charset is not None:
-        try:
-            is_text = codecs.lookup(charset).name not in _NO_CHARSETS
-            "a".encode(charset)
-        except (LookupError, ValueError):
-            is_text = False
-        if not is_text:
-            response.encoding = "utf-8"
+    try:
+        is_known = codecs.lookup(response.charset_encoding or "utf-8").name in _CHARSETS
+    except (LookupError, ValueError):
+        is_known = False
+    if not is_known:
+        response.encoding = "utf-8"
     return response
 
 

@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from tools.builtin import addresses, http
+from tools.builtin.fields import each_once
 from tools.builtin.words import shortened
 from tools.contract import Context, Data, Draft, Receipt, Tier
 from tools.errors import NoEffect
@@ -35,7 +36,7 @@ _TEXT_TYPES = re.compile(r"text/|application/(.+\+)?(json|xml)\b")
 # What decides where a request goes, who it comes from and how it is framed is not the model's.
 _OURS = re.compile(
     r"authorization|cookie2?|host|content-length|transfer-encoding|connection|upgrade|te|trailer"
-    r"|expect|accept-encoding|idempotency-key|proxy-.*|sec-.*",
+    r"|expect|accept-encoding|idempotency-key|user-agent|proxy-.*|sec-.*",
     re.IGNORECASE,
 )
 
@@ -58,6 +59,7 @@ def _headers(headers: dict[str, str]) -> dict[str, str]:
             raise ValueError(f"the header “{name}” cannot be set")
         if not re.fullmatch(r"[\x20-\x7e]{0,1000}", value):
             raise ValueError(f"the header “{name}” has a value that cannot be sent")
+    each_once([name.lower() for name in headers])
     return headers
 
 
@@ -69,7 +71,9 @@ def _bearer(token: SecretStr) -> SecretStr:
 
 
 Url = Annotated[
-    str, StringConstraints(max_length=2000, pattern=r"^[^\x00-\x20\x7f]+$"), AfterValidator(_url)
+    str,
+    StringConstraints(max_length=2000, pattern=r"^[^\x00-\x20\x7f-\xa0\u2028\u2029]+$"),
+    AfterValidator(_url),
 ]
 Headers = Annotated[dict[str, str], Field(max_length=20), AfterValidator(_headers)]
 Bearer = Annotated[SecretStr, AfterValidator(_bearer)]

@@ -28,7 +28,7 @@ class Answering:
 
 
 @contextmanager
-def answering(status: int, headers: dict[str, str], body: str = "") -> Iterator[Answering]:
+def answering(status: int, headers: dict[str, str], body: str | bytes = "") -> Iterator[Answering]:
     """Listens on loopback until the end of the block."""
     requests: list[Asked] = []
 
@@ -37,7 +37,7 @@ def answering(status: int, headers: dict[str, str], body: str = "") -> Iterator[
             length = int(self.headers.get("Content-Length") or 0)
             text = self.rfile.read(length).decode()
             requests.append(Asked(self.command, self.path, dict(self.headers), text))
-            content = body.encode()
+            content = body.encode() if isinstance(body, str) else body
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)

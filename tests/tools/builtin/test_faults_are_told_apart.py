@@ -70,7 +70,9 @@ def test_a_header_that_cannot_be_sent_means_that_nothing_was(
 
 
 @pytest.mark.parametrize("ask", [http.request, http.bounded])
-@pytest.mark.parametrize("charset", ["zlib", "rot13", "undefined", "punycode", "idna", "no-such"])
+@pytest.mark.parametrize(
+    "charset", ["zlib", "rot13", "undefined", "punycode", "idna", "utf-7", "cp037", "no-such"]
+)
 def test_an_answer_counts_in_whatever_it_says_that_it_is_written(
     charset: str, ask: Ask, new_context: NewContext
 ) -> None:
@@ -80,6 +82,15 @@ def test_an_answer_counts_in_whatever_it_says_that_it_is_written(
     with answering(403, kind, "Schön") as server, pytest.raises(NoEffect) as caught:
         http.send(new_context(), "POST", server.url, ask=ask)
     assert caught.value.data["answer"] == "Schön"
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "UTF8", "latin1", "windows-1252", "iso-8859-15"])
+def test_an_answer_is_read_in_the_encoding_of_the_web_that_it_names(
+    charset: str, new_context: NewContext
+) -> None:
+    kind = {"Content-Type": f"text/plain; charset={charset}"}
+    with answering(200, kind, "Schön".encode(charset)) as server:
+        assert http.request(new_context(), "GET", server.url).text == "Schön"
 
 
 @pytest.mark.parametrize("name", [name for name in EFFECTS if name != "git.open_draft"])
