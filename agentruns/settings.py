@@ -301,6 +301,7 @@ CALDAV_URL = env.str("CALDAV_URL", default=f"http://127.0.0.1:{WORLD_CALDAV_PORT
 GIT_REMOTE = env.str("GIT_REMOTE", default=str(WORLD_DIR / "repo.git"))
 GIT_API_URL = env.str("GIT_API_URL", default=f"{_world}/git/repos/demo/team")
 GIT_API_TOKEN = env.str("GIT_API_TOKEN", default="")
+GIT_AUTOMATION = env.bool("GIT_AUTOMATION", default=False)
 CHAT_URL = env.str("CHAT_URL", default=f"{_world}/chat")
 TICKETS_URL = env.str("TICKETS_URL", default=f"{_world}/tickets")
 FILES_DIR = Path(env.str("FILES_DIR", default=str(WORLD_DIR / "files")))

@@ -1,6 +1,5 @@
 """Files in one folder: write, move, delete, each with a version to go back to."""
 
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from pydantic import (
 )
 
 from tools.builtin.folder import ABSENT, AFTER, BEFORE, Changes, Folder, hash_of, last_entries
+from tools.builtin.paths import checked_path
 from tools.builtin.words import shortened
 from tools.contract import (
     CannotUndo,
@@ -38,30 +38,12 @@ from tools.errors import NoEffect
 from tools.registry import tool
 
 DEEPEST = 8
-LONGEST_NAME = 200  # bytes: what file systems hold, and room for a suffix
 
 
 def _name(path: str) -> str:
-    """A path below the folder, “a/b.txt”, whose names are visible and have one spelling."""
-    path = unicodedata.normalize("NFC", path)
-    parts = path.split("/")
-    if len(parts) > DEEPEST or not all(_is_name(part) for part in parts):
-        raise ValueError(
-            f"“{path}” is not a file name: write it like “folder/name.txt”, without “..”, without "
-            "a dot or a slash at the beginning, and without signs that cannot be seen"
-        )
-    return path
-
-
-def _is_name(part: str) -> bool:
-    return (
-        part.isprintable()
-        and part == part.strip(" ")
-        and not part.startswith(".")
-        and not part.endswith(".")
-        and not set(part) & set('\\:*?"<>|')
-        and 0 < len(part.encode(errors="replace")) <= LONGEST_NAME
-    )
+    if path.count("/") >= DEEPEST:
+        raise ValueError(f"“{path}” has too many folders in it: {DEEPEST - 1} at most")
+    return checked_path(path, hidden=False)
 
 
 FileName = Annotated[

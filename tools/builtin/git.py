@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from tools.builtin import http, pulls
 from tools.builtin.fields import Line, Text
+from tools.builtin.paths import checked_path, is_of_git, starts_programs
 from tools.contract import (
     CannotUndo,
     Changed,
@@ -44,11 +45,13 @@ def _branch(name: str) -> str:
 
 
 def _path(path: str) -> str:
-    parts = path.split("/")
-    if not re.fullmatch(r"[^\x00-\x1f\x7f\\:]+", path) or any(
-        part in ("", ".", "..") or part.lower().rstrip(". ") == ".git" for part in parts
-    ):
+    if checked_path(path, hidden=True) != path or is_of_git(path):
         raise ValueError(f"“{path}” is not a path inside the repository")
+    if starts_programs(path) and not settings.GIT_AUTOMATION:
+        raise ValueError(
+            f"“{path}” may not be changed: programs run or obey what stands there, without asking "
+            "anybody. The operator can allow it"
+        )
     return path
 
 

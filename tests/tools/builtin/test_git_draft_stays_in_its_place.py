@@ -25,11 +25,58 @@ def test_a_branch_name_that_git_could_misread_is_refused(branch: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/etc/passwd", "../x", "a/../../x", ".git/config", "a/.GIT/x", "a\\b", "a\nb", "a//b"]
+    "path",
+    [
+        *("/etc/passwd", "../x", "a/../../x", "a/./x", "a/", "", "a\\b", "a\nb", "a//b"),
+        *(".git/config", "a/.GIT/x", ".git /config", ".git./config", ".git. . /x", "GIT~1/config"),
+        *("git~2", "GITMOD~1", ".g\u200cit/config", "\ufeff.git/x", ".git:$DATA", "．ｇｉｔ/x"),
+        *("a\u202ebc.txt", "a\u200bb.txt", "a\u2028b", "a\x85b", "a\u00a0b", "a ", " a"),
+        *("cafe\u0301.txt", "x" * 201),
+    ],
 )
-def test_a_path_outside_the_repository_is_refused(path: str) -> None:
+def test_a_path_outside_the_repository_or_with_signs_unseen_is_refused(path: str) -> None:
     with pytest.raises(BadArguments):
         arguments(NAME, files={path: "x"})
+
+
+AUTOMATION = [
+    *(".github/workflows/x.yml", ".GitHub/Workflows/x.yml", "sub/.github/workflows/x.yml"),
+    *(".github/actions/a/action.yml", ".github/CODEOWNERS", "CODEOWNERS", ".gitlab-ci.yml"),
+    *(".gitlab-ci.yaml", "ci/deploy.gitlab-ci.yml", ".gitlab/ci/x.yml", ".gitlab-ci/x.yml"),
+    *(".gitmodules", ".gitattributes", "docs/.gitattributes", "Jenkinsfile", "Jenkinsfile.release"),
+    *("jenkinsfile", ".circleci/config.yml", "azure-pipelines.yml", ".azure-pipelines/x.yml"),
+    *(".drone.yml", ".drone.star", ".travis.yml", ".woodpecker.yml", ".woodpecker/x.yaml"),
+    *(".buildkite/pipeline.yml", "bitbucket-pipelines.yml", ".forgejo/workflows/x.yml"),
+    *(".gitea/workflows/x.yml", ".husky/pre-commit", ".githooks/pre-push", ".vscode/tasks.json"),
+    *(".devcontainer/devcontainer.json", ".devcontainer.json", "appveyor.yml", ".cirrus.yml"),
+    *("cloudbuild.yaml", "buildspec.yml", ".pre-commit-config.yaml", "lefthook.yml", ".envrc"),
+    *("．github/workflows/x.yml", ".gｉthub/x.yml", ".GITHUB/x"),
+    *(".github", ".teamcity/settings.kts", ".tekton/x.yaml", ".zuul.yaml", ".builds/x.yml"),
+]
+
+
+@pytest.mark.parametrize("path", AUTOMATION)
+def test_what_a_program_would_run_without_asking_is_refused_in_words(path: str) -> None:
+    """A10: a branch that is pushed with it runs with the secrets of the repository."""
+    with pytest.raises(BadArguments, match="programs run or obey what stands there"):
+        arguments(NAME, files={"readme.md": "x", path: "x"})
+
+
+@pytest.mark.parametrize("path", AUTOMATION)
+def test_an_operator_may_allow_it(path: str, settings: Settings) -> None:
+    settings.GIT_AUTOMATION = True
+    assert arguments(NAME, files={path: "x"})
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(".gitignore", "github/workflows/x.yml", "docs/jenkins.md", "src/.eslintrc", "x.yml"),
+        *("notes on .github.md", "pipelines/azure.md", "git~", "a~b.txt", "naïve/季度.txt"),
+    ],
+)
+def test_a_file_like_any_other_may_be_written(path: str) -> None:
+    assert arguments(NAME, files={path: "x"})
 
 
 @pytest.mark.parametrize("line", ["request-id: req_other", "<!-- Request-Id: req_other -->"])

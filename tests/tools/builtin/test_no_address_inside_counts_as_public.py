@@ -84,9 +84,7 @@ def test_a_network_of_the_registries_is_not_public_up_to_its_edges(
         assert is_public(str(whole[-1] + 1)) == behind
 
 
-@pytest.mark.parametrize(
-    ("prefix", "shift"), [("::ffff:0:0", 0), ("64:ff9b::", 0), ("2002::", 80)]
-)
+@pytest.mark.parametrize(("prefix", "shift"), [("::ffff:0:0", 0), ("64:ff9b::", 0), ("2002::", 80)])
 @pytest.mark.parametrize(("network", "before", "behind"), [n for n in NETWORKS if "." in n[0]])
 def test_what_is_wrapped_is_looked_into(
     network: str, before: bool | None, behind: bool | None, prefix: str, shift: int
