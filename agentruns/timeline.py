@@ -5,9 +5,11 @@ where it went on) as a line through all of them, and next to each bar the few wo
 A long time in which nothing happened is cut short, and shown as a cut.
 """
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import accumulate
 
 STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400]
 LETTER, WIDE_LETTER = 6.8, 12.0  # px: a letter at 12 px, at most; a Chinese character
@@ -61,6 +63,7 @@ class Layout:
 
 WIDE = Layout(width=1080, most_name=340, most_note=320)
 NARROW = Layout(width=326, is_stacked=True)
+MOST_LETTERS = round(WIDE.width / LETTER) + 1  # in one line of any picture
 
 
 @dataclass(frozen=True)
@@ -266,16 +269,21 @@ def _beside(note: str, bars: Sequence[Bar], y: float, frame: Frame) -> Text | No
 
 
 def _length(words: str) -> float:
-    """How wide `words` are drawn, in px; rather too much than too little."""
-    return sum(WIDE_LETTER if letter > "\u2e80" else LETTER for letter in words)
+    """How wide `words` are drawn, in px; rather too much than too little. What no picture has room
+    for is not measured.
+    """
+    return sum(_widths(words[:MOST_LETTERS]))
+
+
+def _widths(words: str) -> Iterator[float]:
+    return (WIDE_LETTER if letter > "\u2e80" else LETTER for letter in words)
 
 
 def _fit(words: str, room: float) -> str:
-    if _length(words) <= room:
+    if len(words) <= MOST_LETTERS and _length(words) <= room:
         return words
-    while words and _length(words) > room - LETTER:
-        words = words[:-1]
-    return words.rstrip() + "…"
+    ends = list(accumulate(_widths(words[:MOST_LETTERS])))
+    return words[: bisect_right(ends, room - LETTER)].rstrip() + "…"
 
 
 def _ticks(frame: Frame, clock: Callable[[datetime], str], y: float) -> list[Text]:

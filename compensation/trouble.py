@@ -5,15 +5,9 @@ from django.utils.translation import gettext as _
 
 from tools.errors import ToolError
 
-LONGEST = 2000  # characters
-
 
 def in_words(error: Exception) -> str:
     """A sentence; of what nobody foresaw, what it says of itself."""
-    return _sentence(error)[:LONGEST]
-
-
-def _sentence(error: Exception) -> str:
     match error:
         case ToolError():
             return str(error)

@@ -18,8 +18,12 @@ from pydantic_core import to_jsonable_python
 
 def args_digest(args: BaseModel) -> str:
     """SHA-256 (hex) of the canonical JSON of a validated model."""
-    text = _encode(_canonical(args))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(canonical_text(args).encode()).hexdigest()
+
+
+def canonical_text(value: Any) -> str:
+    """JSON that is the same for two values exactly if they are."""
+    return _encode(_canonical(value))
 
 
 def _encode(value: Any) -> str:

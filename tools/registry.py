@@ -5,6 +5,7 @@ Imported tools are found through it, too, by name (tools/imports/loader.py).
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,19 +15,27 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ValidationError
 
+from tools import texts
 from tools.contract import FollowUp, Tier, ToolImplementation, Unit
 from tools.errors import BadArguments, RegistrationError
-from tools.secrets import MASK, has_secrets, secrets_of
+from tools.secrets import MASK, has_secrets, masked, secrets_of
 from tools.storable import is_storable
 
-# Signs that reorder the text around them: a line that people approve must read as it is.
-_REORDERING = (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-VISIBLE = {sign: f"\\u{sign:04x}" for sign in _REORDERING}
-
 T = TypeVar("T", bound=type)
+_SINGLE = (str, int, float, type(None))  # values without others inside
 
 # What a ledger's column holds of the name of an atomic unit, or of an item.
-NAME_LENGTH = 200
+NAME_LENGTH = texts.LONGEST_NAME
+MOST_REASONS, LONGEST_REASON = 20, 300  # why arguments do not fit: how many, characters of each
+# What a page can show whole to whoever approves it: characters of JSON, single values in it; and
+# characters as a model may write them, each of them escaped.
+LARGEST_ARGUMENTS, MOST_VALUES = 256 * 1024, 5_000
+LONGEST_RAW = 6 * LARGEST_ARGUMENTS
+MOST_SECRETS = 50  # each is looked for in all that comes back
+TOO_LARGE = (
+    f"more than a person can be shown: write at most {LARGEST_ARGUMENTS} characters in at most "
+    f"{MOST_VALUES} values"
+)
 # Seconds between the longest time that a call may take and the end of the executor's own patience:
 # for what is prepared before it, and recorded after it.
 TIME_TO_SPARE = 30
@@ -115,7 +124,8 @@ class RegisteredTool:
             else:
                 args = self.args.model_validate(raw)
         except ValidationError as error:
-            reasons = [_reason(item["loc"], item["msg"]) for item in error.errors()]
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            reasons = [_reason(item["loc"], item["msg"]) for item in found]
             raise self._do_not_fit(reasons) from error
         if reasons := _not_as_written(args):
             raise self._do_not_fit(reasons)
@@ -123,17 +133,25 @@ class RegisteredTool:
 
     def take(self, raw: str) -> BaseModel:
         """The same, for what a model has just written. It sees its earlier secrets masked: one
-        that it gives as such is no secret.
+        that it gives as such is no secret. And no more than a person can be shown, whole, before
+        they approve it.
         """
+        if len(raw) > LONGEST_RAW:
+            raise self._do_not_fit([TOO_LARGE])
         args = self.parse(raw)
-        masks = [path for path, value in secrets_of(args) if value == MASK]
+        if not _can_be_shown(masked(args)):
+            raise self._do_not_fit([TOO_LARGE])
+        secrets = secrets_of(args)
+        if len(secrets) > MOST_SECRETS:
+            raise self._do_not_fit([f"more than {MOST_SECRETS} secrets in one call"])
+        masks = [path for path, value in secrets if value == MASK]
         if masks:
             raise self._do_not_fit([_reason(tuple(p), "write the secret itself") for p in masks])
         return args
 
     def describe(self, args: BaseModel) -> str:
-        """What this call does, in one plain line."""
-        return str(self.impl.describe(args)).translate(VISIBLE)
+        """What this call does, in one plain line that holds no more than its column."""
+        return texts.line(str(self.impl.describe(args)), texts.LONGEST["summary"])
 
     def follow_up(self, args: BaseModel) -> FollowUp | None:
         """What a person may want next, once this call is done and cannot be undone."""
@@ -162,13 +180,16 @@ class RegisteredTool:
             for key in keys
             if len(key) > NAME_LENGTH or not is_storable(key)
         ]
-        twice = dict.fromkeys(key for key in keys if keys.count(key) > 1)
-        reasons += [_reason((key,), "is there twice") for key in twice]
+        counted = Counter(keys)
+        reasons += [_reason((key,), "is there twice") for key in counted if counted[key] > 1]
         if reasons:
             raise self._do_not_fit(reasons)
         return keys
 
     def _do_not_fit(self, reasons: list[str]) -> BadArguments:
+        more = len(reasons) - MOST_REASONS
+        reasons = [texts.cut(reason, LONGEST_REASON) for reason in reasons[:MOST_REASONS]]
+        reasons += [f"and {more} more"] if more > 0 else []
         sentence = _("The arguments do not fit %(tool)s: %(reasons)s") % {
             "tool": self.name,
             "reasons": "; ".join(reasons),
@@ -328,6 +349,17 @@ def _not_as_written(args: BaseModel) -> list[str]:
         for loc, value in (*fields, *hidden)
         if not is_storable(value)
     ]
+
+
+def _can_be_shown(args: Any) -> bool:
+    if len(json.dumps(args, ensure_ascii=False)) > LARGEST_ARGUMENTS:
+        return False
+    level, count = [args], 0
+    while level and count <= MOST_VALUES:
+        count += len(level)
+        inner = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [item for each in inner if not isinstance(each, _SINGLE) for item in each]
+    return count <= MOST_VALUES
 
 
 def _has(impl: object, verb: str) -> bool:

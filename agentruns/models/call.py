@@ -3,6 +3,8 @@
 import pgtrigger
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Length
+from django.db.models.lookups import LessThanOrEqual
 from django.utils.translation import gettext_lazy as _
 from django_fsm import ConcurrentTransitionMixin
 from pydantic import BaseModel
@@ -16,6 +18,7 @@ from tools.errors import BadArguments
 from tools.models import TIER_LABELS
 from tools.registry import RegisteredTool
 from tools.secrets import unmasked
+from tools.texts import LONGEST
 
 # The gate, once more, where no code can go round it. It locks the run's row, so a Stop that is
 # about to commit is waited for, and one that has committed is seen. The one exception: a run that
@@ -171,6 +174,13 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
                 condition=~models.Q(state__in=sorted(CALL.terminal))
                 | models.Q(secrets__isnull=True),
                 name="secrets_are_forgotten",
+            ),
+            *(
+                models.CheckConstraint(
+                    condition=LessThanOrEqual(Length(column), LONGEST[column]),
+                    name=f"{column}_is_cut",
+                )
+                for column in ("summary", "detail", "response")
             ),
         ]
         # Of those whose outcome is open alone: they are few, however long the ledger grows.

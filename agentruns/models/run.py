@@ -5,6 +5,8 @@ from datetime import timedelta
 import pgtrigger
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Length
+from django.db.models.lookups import LessThanOrEqual
 from django.utils.translation import gettext_lazy as _
 from django_fsm import ConcurrentTransitionMixin
 
@@ -13,6 +15,7 @@ from agentruns.models.agent import Agent
 from agentruns.models.fsm import state_field, state_triggers, verb
 from agentruns.models.terms import Terms
 from agentruns.states import ACTIVE_RUN, RUN, STOPPED_RUN, STOPPING_RUN, SUSPENDED_REASONS
+from tools.texts import LONGEST
 
 # How long a run has been at work is the database's to count, so that no way of moving a run can
 # forget it. It stands still while it waits, is paused, is stopped, or is queued.
@@ -108,6 +111,12 @@ class Run(ConcurrentTransitionMixin, Terms):
                 condition=pgtrigger.Q(old__status__df=pgtrigger.F("new__status")),
                 func=TIME_FUNC,
             ),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=LessThanOrEqual(Length("failure_detail"), LONGEST["failure_detail"]),
+                name="failure_detail_is_cut",
+            )
         ]
         indexes = [
             models.Index(fields=["owner", "-created_at"]),

@@ -93,8 +93,10 @@ def keep(run: Run, call: ToolCall, receipts: dict[str, Data], *, actor: str) -> 
     Raises ValueError for one that the call never had.
     """
     keys, known = keys_of(call), receipts_of(call.pk)
+    positions = {key: position for position, key in enumerate(keys, 1)}
     for key in [key for key in receipts if key not in known]:
-        position = keys.index(key) + 1
+        if (position := positions.get(key)) is None:
+            raise ValueError(f"{key} is no item of {call.pk}")
         CallItem.objects.create(
             call=call, position=position, key=key, receipt=receipts[key], at=clock().now
         )
@@ -127,7 +129,7 @@ def understood(call: ToolCall, found: LookupResult) -> LookupResult:
     if not isinstance(there, dict):
         return Unknown("it does not say which items are there")
     known = receipts_of(call.pk)
-    is_news = any(key in keys and key not in known for key in there)
+    is_news = any(key not in known for key in there.keys() & set(keys))
     return found if is_news or len(known) == len(keys) else NotLanded()
 
 
@@ -139,7 +141,8 @@ def completed(run: Run, call: ToolCall, receipt: Receipt, *, actor: str) -> Rece
     if not keys:
         return receipt
     brought = receipt.data.get("items", {})
-    keep(run, call, {key: data for key, data in brought.items() if key in keys}, actor=actor)
+    wanted = set(keys)
+    keep(run, call, {key: data for key, data in brought.items() if key in wanted}, actor=actor)
     return Receipt(
         receipt.data | {"items": receipts_of(call.pk), "of": len(keys)},
         receipt.response or in_part(call, "").response,

@@ -15,7 +15,7 @@ from agentruns import doorbell
 from agentruns.errors import NotFound
 from agentruns.models import Output, Run, ToolCall
 from agentruns.states import CALL, OUTPUT, RUN, Machine
-from tools import prepared
+from tools import prepared, texts
 from tools.storable import storable
 
 AGENT = "agent"
@@ -252,9 +252,11 @@ def _changed(
 
 
 def _set(row: models.Model, fields: dict[str, Any]) -> None:
-    """No fact is lost because an outside system sent a character that cannot be kept."""
+    """No fact is lost because an outside system sent a character that cannot be kept; and what
+    people read is cut here, whoever wrote it.
+    """
     for name, value in fields.items():
-        setattr(row, name, storable(value))
+        setattr(row, name, texts.kept(name, storable(value)))
 
 
 def _must_be_one(row: models.Model, done: Any) -> None:

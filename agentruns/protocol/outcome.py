@@ -149,7 +149,7 @@ def fail(run: Run, call: ToolCall, code: str, detail: str, *, actor: str) -> Non
         actor=actor,
         reason=code,
         data={"reason": code},
-        detail=detail[:2000],
+        detail=detail,
         ended_at=clock().now,
         next_lookup_at=None,
         next_attempt_at=None,
@@ -182,7 +182,7 @@ def try_again(
         actor=EXECUTOR,
         data={"reason": code, "attempts": attempts, "next_attempt_at": due.isoformat()},
         reason=code,
-        detail=detail[:2000],
+        detail=detail,
         next_attempt_at=due,
         **NOT_ATTEMPTED,
     )
@@ -205,7 +205,7 @@ def doubt(run: Run, call: ToolCall, code: str, detail: str, *, actor: str) -> No
         actor=actor,
         data={"reason": code},
         reason=code,
-        detail=detail[:2000],
+        detail=detail,
         doubted_at=now,
         next_lookup_at=_first_lookup(call, now),
     )

@@ -27,7 +27,7 @@ from agentruns.protocol.ledger import (
     record,
     save,
 )
-from tools import registry
+from tools import registry, texts
 from tools.contract import Tier
 from tools.digest import args_digest
 from tools.errors import BadArguments
@@ -102,7 +102,7 @@ def break_turn(lease: Lease, fragment: Fragment, code: str, detail: str) -> bool
             actor=DRIVER,
             data={"failure": code},
             failure=code,
-            failure_detail=detail[:2000],
+            failure_detail=detail,
             lease_holder="",
             lease_expires_at=None,
             ended_at=now,
@@ -114,13 +114,16 @@ def _written(run: Run, proposal: Proposal, policy: Policy) -> tuple[ToolCall, Ba
     """The call as a row; with it what is wrong with its arguments, if anything is."""
     registered = registry.get(proposal.tool)
     problem = None
-    fields: dict[str, Any] = {"summary": proposal.tool, "args": {"text": proposal.raw_args}}
+    fields: dict[str, Any] = {
+        "summary": texts.line(proposal.tool, texts.LONGEST["summary"]),
+        "args": {"text": texts.cut(proposal.raw_args, texts.LONGEST_UNREAD)},
+    }
     if registered is not None:
         try:
             fields = _read(registered, proposal)
         except BadArguments as error:
             problem = error
-            fields["summary"] = registered.title
+            fields["summary"] = texts.line(registered.title, texts.LONGEST["summary"])
             if registered.has_secrets:
                 fields["args"] = {"text": _("Not kept: there may be a secret in it.")}
         fields["tool_revision"] = registered.revision
@@ -134,7 +137,7 @@ def _written(run: Run, proposal: Proposal, policy: Policy) -> tuple[ToolCall, Ba
         epoch=run.epoch,
         text_offset=proposal.offset,
         provider_call_id=_id_in_history(siblings, proposal.provider_call_id[:200]),
-        tool=proposal.tool[:200],
+        tool=proposal.tool[: texts.LONGEST_NAME],
         tier=policy.tier,
         is_eager=policy.eager,
         proposed_at=clock().now,
@@ -171,7 +174,7 @@ def _route(run: Run, call: ToolCall, policy: Policy, problem: BadArguments | Non
     if not policy.known:
         move_call(run, call, "deny", actor=DRIVER, reason="unknown_tool", ended_at=now)
     elif problem is not None:
-        detail = "; ".join(problem.reasons)[:2000]
+        detail = "; ".join(problem.reasons)
         move_call(
             run, call, "fail", actor=DRIVER, reason="bad_arguments", detail=detail, ended_at=now
         )

@@ -11,11 +11,10 @@ from pydantic import BaseModel
 from tools.contract import Data
 from tools.errors import NoEffect
 from tools.imports.models import ImportedTool, ToolSource
-from tools.imports.offers import shown
 from tools.secrets import masked, secrets_of, unmasked, without
 from tools.storable import storable
+from tools.texts import line
 
-LONGEST_LINE = 400  # characters of what a person reads before agreeing
 LONGEST_ANSWER = 16_000  # characters of what the model is told
 LARGEST_RECEIPT = 64 * 1024  # as JSON
 
@@ -38,14 +37,14 @@ class Imported:
         words = {"tool": self.row.remote_name, "source": self.row.source.slug}
         given = masked(args)
         if not given:
-            return shown(_("%(tool)s at %(source)s") % words, LONGEST_LINE)
+            return _("%(tool)s at %(source)s") % words
         words["arguments"] = ", ".join(f"{key}: {_short(value)}" for key, value in given.items())
-        return shown(_("%(tool)s at %(source)s with %(arguments)s") % words, LONGEST_LINE)
+        return _("%(tool)s at %(source)s with %(arguments)s") % words
 
 
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"“{shown(text, 120)}”" if isinstance(value, str) else shown(text, 120)
+    return f"“{line(text, 120)}”" if isinstance(value, str) else line(text, 120)
 
 
 def plain(args: BaseModel) -> Data:

@@ -9,6 +9,7 @@ from typing import Any
 from tools.contract import Data
 from tools.errors import ToolError
 from tools.storable import storable
+from tools.texts import cut, without_unseen
 
 MOST_OFFERS = 500
 LONGEST_DESCRIPTION = 2000  # characters that are kept; the revision is of the whole
@@ -16,10 +17,6 @@ LONGEST_TITLE = 120
 WIRE_LENGTH = 64  # of a name, as most providers take it
 _PLAIN = re.compile(r"[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*(\.[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*)*\Z")
 _ODD = re.compile(r"[^A-Za-z0-9-]+")
-# What nobody sees, or what turns the text around it.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
-)
 
 
 class ImportProblem(ToolError):
@@ -87,8 +84,7 @@ def digest(value: Any) -> str:
 
 def shown(text: str, limit: int) -> str:
     """A foreign text as people may see it: without invisible signs, and no longer than `limit`."""
-    clean = _UNSEEN.sub("", str(storable(text))).strip()
-    return clean if len(clean) <= limit else clean[: limit - 1] + "…"
+    return cut(without_unseen(str(storable(text))).strip(), limit)
 
 
 def local_name(slug: str, remote_name: str) -> str:

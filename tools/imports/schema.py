@@ -20,6 +20,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from tools.contract import Data
+from tools.digest import canonical_text
 from tools.imports.offers import ImportProblem, digest
 from tools.secrets import has_secrets
 
@@ -98,9 +99,15 @@ class ImportedArguments(BaseModel):
         if problems := _problems(cls.checker, raw):
             kind = TOO_MUCH if problems == [TOO_MUCH_SAID] else "does_not_fit"
             raise PydanticCustomError(kind, "{said}", {"said": "; ".join(problems)})
-        if has_secrets(cls.schema_as_imported):
+        if not has_secrets(cls.schema_as_imported):
+            return raw
+        token = _steps.set([0])
+        try:
             return _wrapped(raw, [cls.schema_as_imported], cls.schema_as_imported)
-        return raw
+        except _TooMuch:
+            raise PydanticCustomError(TOO_MUCH, "{said}", {"said": TOO_MUCH_SAID}) from None
+        finally:
+            _steps.reset(token)
 
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> Data:
@@ -150,17 +157,30 @@ def _counted(keyword: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
     def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
         steps = _steps.get()
         if steps is not None:
-            steps[0] += 1
-            if steps[0] > MOST_STEPS:
-                raise _TooMuch
+            _count(steps, value)
         yield from keyword(validator, value, instance, schema) or ()
 
     return check
 
 
+def _count(steps: list[int], value: Any) -> None:
+    """A keyword with a long list, such as enum, counts for more than one."""
+    steps[0] += 1 + (len(value) // 100 if isinstance(value, list) else 0)
+    if steps[0] > MOST_STEPS:
+        raise _TooMuch
+
+
 def _unchecked(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
     """For what is left to the server: a regular expression can take for ever."""
     return iter(())
+
+
+def _unique(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """Compares each item with all before it at once, not with one after the other."""
+    if value and validator.is_type(instance, "array"):
+        found = {canonical_text(item) for item in instance}
+        if len(found) < len(instance):
+            yield ValidationError("has something twice")
 
 
 def _additional(validator: Any, value: Any, instance: Any, schema: Data) -> Iterator[Any]:
@@ -183,6 +203,7 @@ _Checker = extend(
             "pattern": _unchecked,
             "patternProperties": _unchecked,
             "unevaluatedProperties": _unchecked,
+            "uniqueItems": _unique,
             "additionalProperties": _additional,
         }.items()
     },
@@ -278,20 +299,23 @@ def _is_secret(schema: Data) -> bool:
 
 def _spread(schemas: list[Any], whole: Data) -> list[Data]:
     """The schemas, and all that they refer to for the same value, each once."""
-    found: list[Data] = []
+    found: dict[int, Data] = {}  # by identity
     waiting = list(schemas)
+    steps = _steps.get()
     while waiting:
         schema = waiting.pop()
-        if not isinstance(schema, dict) or any(schema is each for each in found):
+        if not isinstance(schema, dict) or id(schema) in found:
             continue
-        found.append(schema)
+        found[id(schema)] = schema
+        if steps is not None:
+            _count(steps, schema)
         if isinstance(reference := schema.get("$ref"), str):
             waiting.append(resolved(whole, reference))
         for key in ("allOf", "anyOf", "oneOf"):
             waiting += schema.get(key) or []
         waiting += [schema.get(key) for key in ("if", "then", "else", "not")]
         waiting += dict(schema.get("dependentSchemas") or {}).values()
-    return found
+    return list(found.values())
 
 
 def _of_property(schemas: list[Data], key: str) -> list[Any]:

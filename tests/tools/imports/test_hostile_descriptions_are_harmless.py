@@ -1,11 +1,13 @@
 """Documents and servers that mean harm: refused with the place in them, or taken as plain text."""
 
+import contextlib
 import json
 import time
 from typing import Any
 
 import pytest
 
+from tests.counting import growth
 from tests.tools.imports.serving import BOOK
 from tests.tools.imports.shop import DOCUMENT
 from tools.errors import BadArguments
@@ -104,7 +106,7 @@ def test_what_a_person_approves_is_the_tool_and_its_arguments_not_its_own_words(
 
     said = item.describe(item.parse({"what": "every\u202e file"}))
 
-    assert said == "delete_all at acme with what: “every file”"
+    assert said == r"delete_all at acme with what: “every\u202e file”"
 
 
 @pytest.mark.parametrize(
@@ -164,3 +166,32 @@ def test_an_operation_that_cannot_be_taken_is_left_out_and_named(
     assert [each.remote_name for each in found.offers] == ["get/good"]
     assert said in found.refused[0].why
     assert found.refused[0].why.startswith("paths./bad.post.requestBody")
+
+
+def test_things_that_are_there_twice_are_found_in_linear_time() -> None:
+    """And the items of a list are compared as JSON has them: true is not 1, and 1.0 is."""
+    schema = {"properties": {"a": {"type": "array", "uniqueItems": True}}}
+    item = tool(inputSchema=schema)
+
+    def check(size: int) -> None:
+        item.parse({"a": [{"b": n} for n in range(size)]})
+
+    assert growth(check, 300) < 2.3
+    item.parse({"a": [1, True, "1", [1], {"a": 1}, None, 1.5]})
+    for twice in ([1, 1.0], [{"a": 1, "b": 2}, {"b": 2, "a": 1}], [None, 0, None]):
+        with pytest.raises(BadArguments, match="uniqueItems"):
+            item.parse({"a": twice})
+
+
+def test_secrets_are_marked_in_linear_time_however_the_schema_is_made() -> None:
+    secret = {"type": "string", "writeOnly": True}
+    ways = [{"properties": {f"p{n}": secret}} for n in range(200)]
+    item = tool(inputSchema={"properties": {"a": {"items": {"anyOf": ways}}}})
+
+    def check(size: int) -> None:
+        with contextlib.suppress(BadArguments):
+            item.parse({"a": [{"x": "y"}] * size})
+
+    assert growth(check, 40) < 2.3
+    with pytest.raises(BadArguments, match="more to check"):
+        item.parse({"a": [{"x": "y"}] * 4_000})
