@@ -151,7 +151,9 @@ class Receipt:
 
 @dataclass(frozen=True)
 class NotLanded:
-    """The outside system was asked and has no such effect."""
+    """The outside system was asked and has no such effect so far. Until the tool's horizon is over,
+    it may still come.
+    """
 
 
 @dataclass(frozen=True)
@@ -213,6 +215,9 @@ class ToolImplementation(Protocol):
 
     Arguments that are secret are declared as pydantic's `SecretStr`, and shown to nobody. The
     secret itself is forgotten once the call has ended; so no draft and no receipt may hold it.
+
+    Two calls of the same arguments have the same effect; where others have it too, a tool says by
+    `effect_of(args) -> Data` what it takes: the customer and the amount, whatever the words.
 
     What cannot be undone may have `follow_up(args) -> FollowUp`: what a person can do about it.
 

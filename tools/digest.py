@@ -18,7 +18,12 @@ from pydantic_core import to_jsonable_python
 
 def args_digest(args: BaseModel) -> str:
     """SHA-256 (hex) of the canonical JSON of a validated model."""
-    return hashlib.sha256(canonical_text(args).encode()).hexdigest()
+    return digest(args)
+
+
+def digest(value: Any) -> str:
+    """The same of any value that a model may hold."""
+    return hashlib.sha256(canonical_text(value).encode()).hexdigest()
 
 
 def canonical_text(value: Any) -> str:

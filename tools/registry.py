@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from tools import texts
 from tools.contract import FollowUp, Tier, ToolImplementation, Unit
+from tools.digest import args_digest, digest
 from tools.errors import BadArguments, RegistrationError
 from tools.secrets import MASK, has_secrets, masked, secrets_of
 from tools.storable import is_storable
@@ -39,6 +40,10 @@ TOO_LARGE = (
 # Seconds between the longest time that a call may take and the end of the executor's own patience:
 # for what is prepared before it, and recorded after it.
 TIME_TO_SPARE = 30
+# Seconds after which a system that nobody has said anything of has done what it was sent, or never
+# will: longer than servers, proxies and queues keep a request whose sender has gone.
+UNKNOWN_HORIZON = 15 * 60.0
+LONGEST_HORIZON = 7 * 24 * 3600.0
 
 _tools: dict[str, "RegisteredTool"] = {}
 # Where else to look for a name that our code does not have (tools/imports/loader.py).
@@ -50,7 +55,9 @@ class RegisteredTool:
     """A tool as its code declares it, or its source describes it. `revision` changes when what a
     caller relied on changes.
 
-    `uninterruptible`: once it has begun, even Stop waits for it, until its own deadline.
+    `uninterruptible`: once it has begun, even Stop waits for it, until its own deadline. `horizon`:
+    for so many seconds after a caller has given up, the outside may still act on what it was sent;
+    0 where “it is not there” can be promised at once.
     """
 
     name: str
@@ -61,6 +68,7 @@ class RegisteredTool:
     impl: ToolImplementation
     unit: Unit | None = None
     uninterruptible: bool = False
+    horizon: float = UNKNOWN_HORIZON
 
     @property
     def title(self) -> str:
@@ -158,6 +166,13 @@ class RegisteredTool:
         impl: Any = self.impl
         return impl.follow_up(args) if _has(self.impl, "follow_up") else None
 
+    def effect_digest(self, args: BaseModel) -> str:
+        """What two calls have in common that would have the same effect, as far as the tool says;
+        else their arguments. SHA-256, hex.
+        """
+        impl: Any = self.impl
+        return digest(impl.effect_of(args)) if _has(self.impl, "effect_of") else args_digest(args)
+
     def unit_of_call(self, args: BaseModel) -> tuple[str, int, int] | None:
         """The atomic unit that a call is part of: its name, which step, of how many; or None."""
         if self.unit is None:
@@ -206,20 +221,21 @@ def tool(
     revision: int = 1,
     unit: Unit | None = None,
     uninterruptible: bool = False,
+    horizon: float | None = None,
 ) -> Callable[[T], T]:
     """Class decorator that registers one instance of the class under `name`.
 
-    `timeout` is in seconds. Raises RegistrationError, with a sentence that says what to write,
-    for a tool without a tier, without a pydantic model of its arguments, without the undo that its
-    tier promises, with a name already taken, a time limit that makes no sense, or as a step of a
-    unit that does not add up.
+    `timeout` and `horizon` are in seconds; a tool that only reads needs no horizon, and any other
+    that says nothing has a long one. Raises RegistrationError, with a sentence that says what to
+    write: no tier, no model of the arguments, no undo as the tier promises it, a name that is
+    taken, a time that makes no sense, a unit that does not add up.
     """
 
     def register(cls: T) -> T:
         impl = cls()
         gaps = _gaps(name, impl, tier, args)
         gaps += [*_unit_gaps(name, impl, tier, unit), *_item_gaps(name, impl, tier)]
-        if gaps := [*gaps, *_time_gaps(name, timeout)]:
+        if gaps := [*gaps, *_time_gaps(name, timeout, horizon)]:
             raise RegistrationError(" ".join(gaps), tool=name)
         assert tier is not None and args is not None  # noqa: PT018  (both are gaps above)
         _tools[name] = RegisteredTool(
@@ -231,6 +247,7 @@ def tool(
             impl=impl,
             unit=unit,
             uninterruptible=uninterruptible,
+            horizon=_horizon(tier, horizon),
         )
         return cls
 
@@ -327,11 +344,20 @@ def longest_timeout() -> int:
     return max(1, settings.EXECUTOR_LIMIT - TIME_TO_SPARE)
 
 
-def _time_gaps(name: str, timeout: float) -> list[str]:
-    if 0 < timeout <= longest_timeout():
-        return []
-    most = longest_timeout()
-    return [f"Tool “{name}”: write timeout=<seconds>, more than 0 and at most {most}."]
+def _time_gaps(name: str, timeout: float, horizon: float | None) -> list[str]:
+    gaps = []
+    if not 0 < timeout <= longest_timeout():
+        most = longest_timeout()
+        gaps.append(f"Tool “{name}”: write timeout=<seconds>, more than 0 and at most {most}.")
+    if not 0 <= (horizon or 0) <= LONGEST_HORIZON:
+        gaps.append(f"Tool “{name}”: write horizon=<seconds>, from 0 to {LONGEST_HORIZON:.0f}.")
+    return gaps
+
+
+def _horizon(tier: Tier, declared: float | None) -> float:
+    if declared is None:
+        return 0.0 if tier is Tier.READ_ONLY else UNKNOWN_HORIZON
+    return float(declared)
 
 
 def _item_gaps(name: str, impl: object, tier: object) -> list[str]:

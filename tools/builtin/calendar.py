@@ -111,7 +111,7 @@ class MoveEvent(CancelEvent):
         return self
 
 
-@tool("calendar.create_event", tier=Tier.REVERSIBLE, args=CreateEvent)
+@tool("calendar.create_event", tier=Tier.REVERSIBLE, args=CreateEvent, horizon=http.SERVED_WITHIN)
 class CalendarCreateEvent:
     title = gettext_lazy("Create a meeting")
     explains = gettext_lazy("Puts a meeting into the team calendar. It can be removed again.")
@@ -130,6 +130,11 @@ class CalendarCreateEvent:
             "Meeting “%(title)s”, %(when)s, %(count)s people",
             count,
         ) % {**words, "count": count}
+
+    def effect_of(self, args: CreateEvent) -> Data:
+        """A meeting of the same title at the same time, whoever is invited."""
+        start = args.start.astimezone(UTC).isoformat()
+        return {"title": args.title.casefold(), "start": start}
 
     def prepare(self, ctx: Context, args: CreateEvent) -> Draft:
         """Write the event, whose UID is the request id."""
@@ -305,7 +310,7 @@ class _Change:
         return Receipt(data | {"etag": stored.etag} | kept, self.done(kept))
 
 
-@tool("calendar.move_event", tier=Tier.REVERSIBLE, args=MoveEvent)
+@tool("calendar.move_event", tier=Tier.REVERSIBLE, args=MoveEvent, horizon=http.SERVED_WITHIN)
 class CalendarMoveEvent(_Change):
     title = gettext_lazy("Move a meeting")
     explains = gettext_lazy("Moves a meeting of the team calendar. It can be moved back.")
@@ -336,7 +341,7 @@ class CalendarMoveEvent(_Change):
         return _("The meeting “%(title)s” is back on %(when)s.")
 
 
-@tool("calendar.cancel_event", tier=Tier.REVERSIBLE, args=CancelEvent)
+@tool("calendar.cancel_event", tier=Tier.REVERSIBLE, args=CancelEvent, horizon=http.SERVED_WITHIN)
 class CalendarCancelEvent(_Change):
     title = gettext_lazy("Cancel a meeting")
     explains = gettext_lazy("Marks a meeting of the team calendar as cancelled, or back again.")

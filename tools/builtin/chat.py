@@ -66,7 +66,7 @@ class Announce(BaseModel):
     text: Text
 
 
-@tool("chat.post_message", tier=Tier.COMPENSABLE, args=PostMessage)
+@tool("chat.post_message", tier=Tier.COMPENSABLE, args=PostMessage, horizon=http.SERVED_WITHIN)
 class ChatPostMessage:
     title = gettext_lazy("Post a chat message")
     explains = gettext_lazy(
@@ -93,7 +93,7 @@ class ChatPostMessage:
         return _delete(ctx, ctx.request_id, receipt.data)
 
 
-@tool("chat.announce", tier=Tier.COMPENSABLE, args=Announce)
+@tool("chat.announce", tier=Tier.COMPENSABLE, args=Announce, horizon=http.SERVED_WITHIN)
 class ChatAnnounce:
     """A message in each channel is an item, called by the channel's name."""
 

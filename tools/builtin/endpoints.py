@@ -9,13 +9,16 @@ The file that HTTP_ENDPOINTS names is a list; `http.<name>` is registered for ea
       url: https://warehouse.example/deliveries
       headers: {Authorization: "Bearer ${WAREHOUSE_TOKEN}"}
       status_url: https://warehouse.example/deliveries/{request_id}
+      horizon: 600
       undo: {method: DELETE, url: "https://warehouse.example/deliveries/{request_id}"}
       undo_note: Cancels the delivery, unless it has left.
 
-`status_url` is asked for look-up: 2xx means that it is there, 404 or 410 that it is not. `undo` is
-the compensating request; with an answer that had an ETag it is sent with If-Match, and 409 or 412
-mean that somebody changed the thing since. Each is given by the operator, never by a model: that
-writes the body alone. `${NAME}` is a variable of the environment.
+`status_url` is asked for look-up: 2xx means that it is there, 404 or 410 that it is not. `horizon`:
+for so many seconds after an answer failed to come, the system may still act on what it was sent
+(0: it can promise that it will not; left out: 15 minutes); until then “it is not there” decides
+nothing. `undo` is the compensating request; with an answer that had an ETag it is sent with
+If-Match, and 409 or 412 mean that somebody changed the thing since. Each is given by the operator,
+never by a model: that writes the body alone. `${NAME}` is a variable of the environment.
 """
 
 import os
@@ -58,7 +61,7 @@ from tools.contract import (
     UndoResult,
     Unknown,
 )
-from tools.registry import tool
+from tools.registry import LONGEST_HORIZON, UNKNOWN_HORIZON, tool
 from tools.secrets import without
 
 _VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
@@ -110,6 +113,7 @@ class Endpoint(_Strict):
     undo_note: Words | None = None
     example: JsonValue = {}
     timeout: Annotated[float, Field(gt=0, le=120)] = 10.0
+    horizon: Annotated[float, Field(ge=0, le=LONGEST_HORIZON)] = UNKNOWN_HORIZON
 
 
 class Call(BaseModel):
@@ -163,7 +167,13 @@ def register(endpoint: Endpoint) -> None:
     if endpoint.undo:
         verbs["compensate"] = EndpointTool.take_back
     tier = Tier.COMPENSABLE if endpoint.undo else Tier.IRREVERSIBLE
-    decorated = tool(f"http.{endpoint.name}", tier=tier, args=args, timeout=endpoint.timeout)
+    decorated = tool(
+        f"http.{endpoint.name}",
+        tier=tier,
+        args=args,
+        timeout=endpoint.timeout,
+        horizon=endpoint.horizon,
+    )
     decorated(type("Http", (EndpointTool,), verbs))
 
 

@@ -38,6 +38,8 @@ from tools.errors import NoEffect
 from tools.registry import tool
 
 DEEPEST = 8
+# Whoever looks has the lock, which whoever changes holds until all is on record, or it has died.
+UNDER_LOCK = 0.0  # seconds
 
 
 def _name(path: str) -> str:
@@ -177,7 +179,7 @@ class _InFolder:
         raise NotImplementedError
 
 
-@tool("files.write", tier=Tier.REVERSIBLE, args=WriteFile)
+@tool("files.write", tier=Tier.REVERSIBLE, args=WriteFile, horizon=UNDER_LOCK)
 class FilesWrite(_InFolder):
     name = "files.write"
     title = gettext_lazy("Write a file")
@@ -205,7 +207,7 @@ class FilesWrite(_InFolder):
         return {args.path: [hash_of(before), hash_of(after)]}
 
 
-@tool("files.move", tier=Tier.REVERSIBLE, args=MoveFile)
+@tool("files.move", tier=Tier.REVERSIBLE, args=MoveFile, horizon=UNDER_LOCK)
 class FilesMove(_InFolder):
     name = "files.move"
     title = gettext_lazy("Move a file")
@@ -225,7 +227,7 @@ class FilesMove(_InFolder):
         return {args.path: [hash_of(content), ABSENT], args.to: [ABSENT, hash_of(content)]}
 
 
-@tool("files.delete", tier=Tier.REVERSIBLE, args=DeleteFile)
+@tool("files.delete", tier=Tier.REVERSIBLE, args=DeleteFile, horizon=UNDER_LOCK)
 class FilesDelete(_InFolder):
     name = "files.delete"
     title = gettext_lazy("Delete a file")

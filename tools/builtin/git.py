@@ -90,7 +90,17 @@ class OpenDraft(BaseModel):
     message: Annotated[Text, AfterValidator(_message)]
 
 
-@tool("git.open_draft", tier=Tier.REVERSIBLE, args=OpenDraft, timeout=20.0)
+# A push goes on without its sender: hooks of the repository run before the branch is there.
+HOOKS_WITHIN = 10 * 60.0  # seconds
+
+
+@tool(
+    "git.open_draft",
+    tier=Tier.REVERSIBLE,
+    args=OpenDraft,
+    timeout=20.0,
+    horizon=HOOKS_WITHIN,
+)
 class GitOpenDraft:
     title = gettext_lazy("Open a draft change")
     explains = gettext_lazy(

@@ -24,6 +24,9 @@ from tools.errors import NoEffect
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol)
 # Raised by what no request can be made of: a header, an address or a body with impossible signs.
 NEVER_MADE = (httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeEncodeError)
+# Seconds for which servers, and proxies before them, keep a request whose sender has gone: the time
+# limits of both are a minute or two, one after the other. For a tool's `horizon`.
+SERVED_WITHIN = 5 * 60.0
 # Of the answers that lead elsewhere, those that say: nothing was done.
 NOT_DONE = (304, 307, 308)
 MOST_BYTES = 1024 * 1024  # of an answer

@@ -112,7 +112,7 @@ class SendEmail(BaseModel):
     body: Text
 
 
-@tool("email.send", tier=Tier.IRREVERSIBLE, args=SendEmail)
+@tool("email.send", tier=Tier.IRREVERSIBLE, args=SendEmail, horizon=sent.FILED_WITHIN)
 class EmailSend:
     """SMTP has no question “did it arrive?”. Where a folder of sent mail is configured, that is
     looked into; else a person answers.
@@ -125,6 +125,10 @@ class EmailSend:
     def describe(self, args: SendEmail) -> str:
         words = {"subject": args.subject, "people": listed(args.to)}
         return _("Mail “%(subject)s” to %(people)s") % words
+
+    def effect_of(self, args: SendEmail) -> Data:
+        """Whoever gets a second mail with the same subject has been told twice."""
+        return {"to": sorted(map(str.lower, args.to)), "subject": args.subject.casefold()}
 
     def follow_up(self, args: SendEmail) -> FollowUp:
         return correction(args.subject, args.to)

@@ -42,7 +42,7 @@ class SendLater(BaseModel):
     hold_seconds: Annotated[int, Field(ge=1, le=LONGEST_HOLD)] = 60
 
 
-@tool("email.send_later", tier=Tier.IRREVERSIBLE, args=SendLater)
+@tool("email.send_later", tier=Tier.IRREVERSIBLE, args=SendLater, horizon=sent.FILED_WITHIN)
 class EmailSendLater:
     """A mail to each person is an item, called by the address. The hold is the caller's, who keeps
     the draft: what is stopped or taken back until it is over was never sent.

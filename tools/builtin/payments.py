@@ -40,6 +40,8 @@ _CODES = {
     3: "BHD JOD KWD TND",
 }
 MINOR_DIGITS = {code: digits for digits, codes in _CODES.items() for code in codes.split()}
+# Banks are asked in turn, and a capture may wait in a queue of the service's own.
+SETTLED_WITHIN = 30 * 60.0  # seconds
 # An authorisation that was let go is never revived: a call that is prepared again gets a new one.
 MOST_AUTHORIZATIONS = 20
 
@@ -87,6 +89,7 @@ class Payment(BaseModel):
     tier=Tier.COMPENSABLE,
     args=Payment,
     uninterruptible=True,
+    horizon=SETTLED_WITHIN,
 )
 class PaymentsAuthorizeCapture:
     """`prepare` reserves the amount, and the money moves with the capture alone.
@@ -109,6 +112,11 @@ class PaymentsAuthorizeCapture:
             "amount": money(args.amount, args.currency),
             "reference": args.reference,
         }
+
+    def effect_of(self, args: Payment) -> Data:
+        """The same amount of the same customer, whatever the reference says."""
+        customer = args.customer.casefold()
+        return {"customer": customer, "amount": args.amount, "currency": args.currency}
 
     def prepare(self, ctx: Context, args: Payment) -> Draft:
         """Reserve the amount, or find what an earlier attempt reserved. No money moves."""

@@ -20,6 +20,9 @@ from django.conf import settings
 
 from tools.contract import Context, LookupResult, Receipt, Unknown
 
+# A server takes a mail with the last byte of it, or never; the folder has it some time after that.
+FILED_WITHIN = 2 * 60.0  # seconds
+
 
 def look_up(ctx: Context, message_id: str) -> LookupResult:
     """The mail with this Message-ID, as the folder at MAIL_SENT_URL has it, or Unknown."""

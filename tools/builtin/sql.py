@@ -71,7 +71,12 @@ class ExecuteStatement(BaseModel):
         return self
 
 
-@tool("sql.execute", tier=Tier.COMPENSABLE, args=ExecuteStatement)
+# What is prepared no more, and has no row, never lands. What is still prepared may: a COMMIT that
+# is on the wire reaches the server while its connection lives, which tcp_user_timeout ends.
+ON_THE_WIRE = 30.0  # seconds
+
+
+@tool("sql.execute", tier=Tier.COMPENSABLE, args=ExecuteStatement, horizon=ON_THE_WIRE)
 class SqlExecute:
     """`prepare` does all of the work, up to PREPARE TRANSACTION; `commit` is COMMIT PREPARED."""
 

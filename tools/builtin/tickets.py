@@ -14,6 +14,7 @@ from tools.contract import (
     CannotUndo,
     Changed,
     Context,
+    Data,
     Draft,
     LookupResult,
     NotLanded,
@@ -39,7 +40,7 @@ class CreateTicket(BaseModel):
     body: Text
 
 
-@tool("tickets.create", tier=Tier.COMPENSABLE, args=CreateTicket)
+@tool("tickets.create", tier=Tier.COMPENSABLE, args=CreateTicket, horizon=http.SERVED_WITHIN)
 class TicketsCreate:
     title = gettext_lazy("Open a ticket")
     explains = gettext_lazy("Opens a ticket. It can be closed, but people may have seen it.")
@@ -47,6 +48,10 @@ class TicketsCreate:
 
     def describe(self, args: CreateTicket) -> str:
         return _("Ticket “%(title)s”") % {"title": args.title}
+
+    def effect_of(self, args: CreateTicket) -> Data:
+        """A ticket of the same title, however it is explained."""
+        return {"title": args.title.casefold()}
 
     def commit(self, ctx: Context, args: CreateTicket, draft: Draft | None) -> Receipt:
         """Open it; the key makes a second attempt find the first one's ticket."""

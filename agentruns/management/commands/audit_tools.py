@@ -85,6 +85,7 @@ def _row(each: Audited) -> dict[str, str]:
         "dispatch": _dispatch(each),
         "consent": _consent(each),
         "look-up": "not needed" if reads else ("yes" if item.has_lookup else "a person answers"),
+        "may act late": _horizon(item, each.tier),
         "undo": _undo(item, each.tier),
         "limit": f"{each.policy.timeout if each.policy else item.timeout:g} s",
         "gate to send": _speed(each.speed),
@@ -102,6 +103,13 @@ def _consent(each: Audited) -> str:
     if not people:
         return "none"
     return "a person, always" if people == 1 else f"{people} people, always"
+
+
+def _horizon(item: RegisteredTool, tier: Tier) -> str:
+    """For how long after a doubt “it is not there” is not believed."""
+    if tier is Tier.READ_ONLY:
+        return "never"
+    return f"for {item.horizon:g} s" if item.horizon else "never"
 
 
 def _undo(item: RegisteredTool, tier: Tier) -> str:

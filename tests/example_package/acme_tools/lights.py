@@ -36,7 +36,7 @@ class SwitchLight(BaseModel):
     to: Literal["on", "off"]
 
 
-@tool("acme.switch_light", tier=Tier.REVERSIBLE, args=SwitchLight)
+@tool("acme.switch_light", tier=Tier.REVERSIBLE, args=SwitchLight, horizon=10.0)
 class SwitchTheLight:
     title = "Switch a light"
     explains = "Switches a lamp of the meeting room. It can be switched back."
