@@ -272,7 +272,7 @@ CHANNEL_LAYERS = {
 LEASE_TTL = env.float("LEASE_TTL", default=3.0)
 CLAIM_TTL = env.float("CLAIM_TTL", default=30.0)
 RETRY_BACKOFF = env.float("RETRY_BACKOFF", default=1.0)
-LOOKUP_PATIENCE = env.float("LOOKUP_PATIENCE", default=5.0)
+LOOKUP_HORIZON_SCALE = env.float("LOOKUP_HORIZON_SCALE", default=1.0)
 DRAIN_DEADLINE = env.float("DRAIN_DEADLINE", default=30.0)
 APPROVAL_TTL = env.float("APPROVAL_TTL", default=15 * 60.0)
 EXECUTOR_LIMIT = env.int("EXECUTOR_LIMIT", default=300)

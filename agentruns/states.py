@@ -54,6 +54,13 @@ class Machine:
         return [(s.value, s.label) for s in self.states.values()]
 
 
+# Why a call counts as failed that was in doubt: it was not found when nothing could be under way
+# any more, or a person said so. Either may be wrong, which is found out late.
+NOT_LANDED = "not_landed"
+ANSWERED_NOT_LANDED = "answered_not_landed"
+MAY_TURN_UP = (NOT_LANDED, ANSWERED_NOT_LANDED)
+
+
 def _machine(
     fieldname: str,
     initial: str,

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from agentruns.models import Run, ToolCall
 from agentruns.queries import undo_of
-from agentruns.states import CALL
+from agentruns.states import CALL, MAY_TURN_UP
 from compensation.models import Compensation
 from compensation.states import LIVING, UNSETTLED
 from tools import registry
@@ -105,6 +105,7 @@ def _sentence(call: ToolCall, code: str) -> str:
         "not_needed": _("This only read something: there is nothing to undo."),
         "in_doubt": _("Nobody knows yet whether this happened. That has to be found out first."),
         "in_flight": _("This is still under way."),
-        "not_landed": _("This did not happen: %(state)s.")
-        % {"state": CALL.states[call.state].label},
+        "not_landed": _("This counts as not done, so there is nothing to undo.")
+        if call.reason in MAY_TURN_UP
+        else _("This did not happen: %(state)s.") % {"state": CALL.states[call.state].label},
     }[code]

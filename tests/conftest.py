@@ -106,8 +106,11 @@ def chromium() -> str:
 
 @pytest.fixture(scope="session")
 def stack(scratch: Path) -> Iterator[Stack]:
-    """Web, workers, beat and the world, on data of their own; the model speaks quickly."""
-    with Stack(scratch / "stack", durable=False, env={"MODEL_PACE": "0.2"}) as running:
+    """Web, workers, beat and the world, on data of their own; the model speaks quickly, and what
+    the outside takes minutes for takes seconds.
+    """
+    env = {"MODEL_PACE": "0.2", "LOOKUP_HORIZON_SCALE": str(1 / 60)}
+    with Stack(scratch / "stack", durable=False, env=env) as running:
         yield running
 
 

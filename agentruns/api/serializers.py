@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agentruns.models import LIMITS, Checkpoint, LedgerEvent, Output, Run, StopRequest
+from agentruns.models import LIMITS, Checkpoint, LedgerEvent, Output, Run, StopRequest, ToolCall
 from agentruns.page.stops import closing, stops_of
 from agentruns.protocol.budget import usage
 from agentruns.protocol.resume import RELEASE, VOID
@@ -142,6 +142,27 @@ class Call(serializers.Serializer[Any]):
     undo = serializers.ChoiceField(choices=UNDO, help_text="Empty for what has not landed.")
     attempts = serializers.IntegerField(help_text="How many had passing trouble and no effect.")
     next_attempt_at = serializers.DateTimeField(allow_null=True)
+    lookups = serializers.IntegerField(
+        default=0,
+        help_text="How often the outside system was asked what became of it, since the doubt began "
+        "or a person had it asked again.",
+    )
+    last_lookup = serializers.ChoiceField(
+        choices=ToolCall.LastLookup.choices,
+        allow_blank=True,
+        default="",
+        help_text="What the last of these came to. Until `horizon_at`, not_found decides nothing.",
+    )
+    next_lookup_at = serializers.DateTimeField(
+        allow_null=True,
+        default=None,
+        help_text="When the next is due; also of a call that failed, in case it arrives late.",
+    )
+    horizon_at = serializers.DateTimeField(
+        allow_null=True,
+        default=None,
+        help_text="Until then the outside system may still act on a call that got no answer.",
+    )
     unit = serializers.CharField(
         allow_blank=True, help_text="The atomic unit that it is a step of, and which step."
     )

@@ -73,6 +73,9 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
     `epoch` is the epoch that it may act in; `position` its place in its turn; `number` its place
     in the run (1, 2, …); `text_offset` where in the turn's text the model wrote it. `unit` names
     the atomic unit that it is step `unit_step` of `unit_of` of ("": of none).
+    `effect_digest`: calls of a tool that have it in common would have the same effect.
+    `horizon_at`: the outside may act on the call until then, so that “not found” is no answer
+    before. `lookups`: how often it was asked since the doubt began, or since a person asked again.
     `consents_needed`: how many different people have to agree, as far as anybody was asked;
     `consent_count`: how many have. `consent_digest` and `consent_by` are of the last of them, and
     set once all have.
@@ -81,6 +84,12 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
     class UndoState(models.TextChoices):
         NONE = "", _("not undone")
         UNDONE = "undone", _("undone")
+
+    class LastLookup(models.TextChoices):
+        NONE = "", _("not looked up")
+        FOUND = "found", _("found")
+        NOT_FOUND = "not_found", _("not found so far")
+        NO_ANSWER = "no_answer", _("no answer")
 
     id = models.CharField(primary_key=True, max_length=40, default=ids.call_id, editable=False)
     # No index of its own: each unique constraint begins with the run.
@@ -101,6 +110,7 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
     args = models.JSONField(default=dict)
     secrets = models.JSONField(null=True, blank=True, editable=False)
     args_digest = models.CharField(max_length=64, blank=True, default="")
+    effect_digest = models.CharField(max_length=64, blank=True, default="")
     summary = models.TextField(_("in plain words"), blank=True, default="")
     request_id = models.CharField(max_length=40, unique=True, default=ids.request_id)
 
@@ -132,7 +142,10 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
     consent_used_at = models.DateTimeField(null=True, blank=True)
 
     doubted_at = models.DateTimeField(null=True, blank=True)
+    horizon_at = models.DateTimeField(null=True, blank=True)
     lookups = models.PositiveIntegerField(default=0)
+    last_lookup = models.CharField(max_length=10, choices=LastLookup, blank=True, default="")
+    looked_up_at = models.DateTimeField(null=True, blank=True)
     next_lookup_at = models.DateTimeField(null=True, blank=True)
 
     proposed_at = models.DateTimeField()
@@ -189,6 +202,12 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
                 fields=["state"],
                 name="open_calls",
                 condition=~models.Q(state__in=sorted(CALL.terminal)),
+            ),
+            # In doubt, or found not to have happened: what looks them up finds them by it.
+            models.Index(
+                fields=["next_lookup_at"],
+                name="calls_to_look_up",
+                condition=models.Q(next_lookup_at__isnull=False),
             ),
             # What became of a tool's calls of late: for its limit per hour, and its page in the
             # admin. Of those that have ended, so that each call is entered once.

@@ -32,7 +32,7 @@ from agentruns.protocol.consent import AGREED
 from agentruns.protocol.gate import RATE_LIMITED
 from agentruns.protocol.outcome import ATTEMPT_LIMIT, UNCLEAR
 from agentruns.protocol.units import in_words
-from agentruns.states import CALL, WAITING
+from agentruns.states import CALL, MAY_TURN_UP, NOT_LANDED, WAITING
 from compensation.models import Compensation
 from compensation.queries import foresee
 from tools import registry
@@ -198,17 +198,49 @@ def _of_doubt(call: ToolCall, context: Context) -> list[str]:
     sent = _("sent at %(time)s, no answer in %(span)s") % words
     if call.reason == UNCLEAR:
         sent = call.detail
-    looked = ngettext(
-        "looked up %(n)s time, without an answer",
-        "looked up %(n)s times, without an answer",
-        call.lookups,
-    ) % {"n": call.lookups}
-    return [sent, _cut(call, context), looked if call.lookups else "", _said(call, context)]
+    return [sent, _cut(call, context), *_looked_up(call), _said(call, context)]
+
+
+def _looked_up(call: ToolCall) -> list[str]:
+    """What the look-ups of a call in doubt came to so far, when the next is due, and until when it
+    may still happen.
+    """
+    words = {"n": call.lookups, "time": clock(call.next_lookup_at), "end": clock(call.horizon_at)}
+    said = []
+    if call.last_lookup == ToolCall.LastLookup.NOT_FOUND:
+        said.append(_("not found so far"))
+        if call.horizon_at and call.horizon_at > timezone.now():
+            said.append(_("it may still arrive until %(end)s") % words)
+    elif call.lookups:
+        looked = ngettext(
+            "looked up %(n)s time, without an answer",
+            "looked up %(n)s times, without an answer",
+            call.lookups,
+        )
+        said.append(looked % words)
+    if said and call.next_lookup_at:
+        said.append(_("next look-up at %(time)s") % words)
+    return said
+
+
+def _not_done(call: ToolCall) -> list[str]:
+    """Why a call counts as failed. It had an answer that says so; or it was in doubt, and then it
+    is looked for a few times more.
+    """
+    words = {"end": clock(call.horizon_at), "time": clock(call.next_lookup_at)}
+    if call.reason not in MAY_TURN_UP:
+        return [call.detail or _("It had no effect.")]
+    said = []
+    if call.reason == NOT_LANDED:
+        said.append(_("not found until %(end)s, so it counts as not done") % words)
+    if call.next_lookup_at:
+        said.append(_("we look once more at %(time)s, in case it arrives late") % words)
+    return said
 
 
 def _of_failed(call: ToolCall, context: Context) -> list[str]:
     return [
-        call.detail or _("It had no effect."),
+        *_not_done(call),
         crossing(call, context.stops),
         _cut(call, context),
         _said(call, context),

@@ -58,6 +58,9 @@ def why_it_asks(call: ToolCall) -> str:
     if double.state in ("in_flight", "in_doubt") and double.gate_passed_at:
         words = {"time": when(double.gate_passed_at)}
         return _("The same left at %(time)s, and it is not known yet what became of it.") % words
+    if double.state == "failed" and double.gate_passed_at:
+        words = {"time": when(double.gate_passed_at)}
+        return _("The same left at %(time)s and was not found. It may still arrive.") % words
     return _("It asks for the same twice.")
 
 

@@ -28,7 +28,7 @@ from agentruns.page.words import (
     span,
 )
 from agentruns.queries import Groups, undo_of, waits_after
-from agentruns.states import GROUPS, WAITING
+from agentruns.states import GROUPS, MAY_TURN_UP, WAITING
 from tools.contract import Tier
 
 TONES = {
@@ -114,14 +114,16 @@ def count_sentences(groups: Groups) -> list[str]:
     """“Two things happened.” “One is in doubt.” …: a sentence for each group that has any."""
     said = []
     done, doubt = len(groups["done"]), len(groups["in_doubt"])
-    never, failed, flying = (len(groups[g]) for g in ("never_started", "failed", "in_flight"))
+    never, flying = len(groups["never_started"]), len(groups["in_flight"])
+    unfound = sum(call.reason in MAY_TURN_UP for call in groups["failed"])
+    failed = len(groups["failed"]) - unfound
     if done:
         said.append(
             ngettext("%(number)s thing happened.", "%(number)s things happened.", done)
             % {"number": number(done)}
         )
-    elif doubt or never or failed or flying:
-        said.append(_("nothing happened.") if not (doubt or flying) else "")
+    elif never or failed:
+        said.append(_("nothing happened.") if not (doubt or flying or unfound) else "")
     if undone := sum(1 for call in groups["done"] if call.undo_state):
         said.append(_undone(undone, done))
     if flying:
@@ -134,19 +136,26 @@ def count_sentences(groups: Groups) -> list[str]:
             ngettext("%(number)s is in doubt.", "%(number)s are in doubt.", doubt)
             % {"number": number(doubt)}
         )
-    if failed:
-        said.append(
-            ngettext(
-                "%(number)s failed, without effect.", "%(number)s failed, without effect.", failed
-            )
-            % {"number": number(failed)}
-        )
+    said += _failures(failed, unfound)
     if never:
         said.append(
             ngettext("%(number)s never started.", "%(number)s never started.", never)
             % {"number": number(never)}
         )
     return [sentence(each) for each in said if each]
+
+
+def _failures(failed: int, unfound: int) -> list[str]:
+    """Of what is known to have had no effect, and of what only was not found after a doubt."""
+    words = {
+        ngettext(
+            "%(number)s failed, without effect.", "%(number)s failed, without effect.", failed
+        ): failed,
+        ngettext("%(number)s counts as not done.", "%(number)s count as not done.", unfound): (
+            unfound
+        ),
+    }
+    return [said % {"number": number(n)} for said, n in words.items() if n]
 
 
 def _undone(undone: int, done: int) -> str:

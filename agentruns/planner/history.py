@@ -68,6 +68,10 @@ WORDS = {
     "unit_unfinished": "Not executed: the steps before it were, but there was no time for it.",
     "duplicate": "Not executed: the same was done before, and no person asked for it again.",
     "failed": "Failed, and had no effect ({reason}).",
+    "not_landed": "It got no answer, and was not found afterwards: it counts as not done. If you "
+    "ask for it again, a person has to approve it.",
+    "answered_not_landed": "It got no answer, and a person says that it was not done. If you ask "
+    "for it again, a person has to approve it.",
     "in_doubt": "Unknown whether it happened. Do not repeat it.",
     "in_flight": "Still under way. Do not repeat it.",
 }

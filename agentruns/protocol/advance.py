@@ -11,7 +11,7 @@ from agentruns import doorbell
 from agentruns.models import Output, Run, ToolCall
 from agentruns.protocol.ledger import EXECUTOR, OpenCall, clock, move_run, open_calls
 from agentruns.protocol.units import waits_for_mate
-from agentruns.states import READY
+from agentruns.states import MAY_TURN_UP, READY
 from tools import prepared
 
 HELD = ("paused", "budget")  # suspended by a decision, which only another one takes back
@@ -24,21 +24,23 @@ def is_next(call: ToolCall | OpenCall, calls: Iterable[OpenCall]) -> bool:
     )
 
 
-# Whether the effect of the call `c` of the run `r` stands already. By the thread's runs first: of
+# Whether the effect of the call `c` of the run `r` stands already, or may yet: what was not found
+# after a doubt may turn up late. By the thread's runs first: of
 # a tool with the same arguments there may be a million elsewhere.
-_DOUBLES = """FROM agentruns_run sibling
+_DOUBLES = f"""FROM agentruns_run sibling
     JOIN agentruns_toolcall other ON other.run_id = sibling.id
    WHERE sibling.thread_id = r.thread_id AND c.tier <> 'read_only'
-     AND other.id <> c.id AND other.tool = c.tool AND other.args_digest = c.args_digest
+     AND other.id <> c.id AND other.tool = c.tool AND other.effect_digest = c.effect_digest
      AND other.undo_state = ''
      AND (other.state IN ('landed', 'in_flight', 'in_doubt')
+          OR (other.state = 'failed' AND other.reason IN {MAY_TURN_UP})
           OR (other.run_id = c.run_id AND other.number < c.number
               AND other.state IN ('approved', 'prepared', 'awaiting_approval')))"""
 IS_DOUBLE = f"EXISTS (SELECT 1 {_DOUBLES})"
 
 
 def is_duplicate(call: ToolCall) -> bool:
-    """Whether the same effect stands, or is on its way, in this thread already (R35)."""
+    """Whether the same effect stands, is on its way, or may yet come, in this thread (R35)."""
     of_call = "agentruns_toolcall c JOIN agentruns_run r ON r.id = c.run_id WHERE c.id = %s"
     return bool(prepared.row(f"SELECT {IS_DOUBLE} FROM {of_call}", [call.pk])[0])  # noqa: S608
 

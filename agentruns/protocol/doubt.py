@@ -1,14 +1,15 @@
 """Doubt: find out what became of a call, and never send it again (protocol §8).
 
 Guarantees that a call in doubt is looked up with growing pauses, a bounded number of times; that
-"nothing is there" is not believed while a slow system may still act on what it was sent; that
-what cannot be looked up waits for a person; and that the person's answer is kept with a name.
+“it is not there” is not believed while the outside may still act on what it was sent; that it is
+looked up a few times more when it is, so that what lands later still is on record; that what
+cannot be looked up waits for a person; and that the person's answer is kept with a name.
 """
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -25,40 +26,63 @@ from agentruns.protocol.ledger import (
     record,
     save,
 )
-from agentruns.protocol.outcome import doubt, fail, land
-from tools.contract import LookupResult, NotLanded, Receipt
+from agentruns.protocol.outcome import NO_REPORT, doubt, fail, land
+from agentruns.states import ANSWERED_NOT_LANDED, NOT_LANDED
+from tools.contract import LookupResult, NotLanded, Receipt, Unknown
 
-LOOKUP_LIMIT = 6
-NO_REPORT = "no_report"  # the reason of a doubt that nobody reported
+LOOKUP_LIMIT = 6  # look-ups of what cannot be asked, where there is no horizon to wait for
+LONGEST_PAUSE = 600  # seconds between two look-ups, until the last of them
+# When it is looked for once more, in horizons since the doubt began: after its end, too.
+LATE_LOOKUPS = (2, 4, 8)
 ANSWERS = ("happened", "did_not_happen", "cannot_tell")
 
 
 def begin_lookup(call_id: str) -> ToolCall | None:
-    """Take the next look-up of a call in doubt; None if it is not due or not in doubt."""
+    """Take the next look-up of a call: one in doubt, or one that may turn up late. None if none
+    is due. Its `looked_up_at` is when this one began.
+    """
     with transaction.atomic(durable=True):
         call = lock_call(call_id)[1]
         now = clock().now
-        if call.state != "in_doubt" or call.next_lookup_at is None or call.next_lookup_at > now:
+        if call.next_lookup_at is None or call.next_lookup_at > now:
             return None
         lookups = call.lookups + 1
-        again = now + timedelta(seconds=2**lookups) if lookups < LOOKUP_LIMIT else None
-        if now < _settled_at(call):
-            again = _settled_at(call)  # too early to believe that nothing is there
-        save(call, lookups=lookups, next_lookup_at=again)
+        again = _next_lookup(call, now, lookups)
+        save(call, lookups=lookups, looked_up_at=now, next_lookup_at=again)
         return call
 
 
-def record_lookup(call_id: str, found: LookupResult) -> None:
-    """What the outside system said: a receipt, that there is nothing, or nothing to go by."""
+def record_lookup(call_id: str, found: LookupResult, *, begun_at: datetime) -> None:
+    """What the outside system said: a receipt, that there is nothing, or nothing to go by.
+    `begun_at`: an answer is as old as its question.
+    """
     with transaction.atomic(durable=True):
         run, call = lock_call(call_id)
         found = items.understood(call, found)
+        save(call, last_lookup=_LAST[type(found)])
         record(run, "call.looked_up", actor=SWEEPER, call=call, found=type(found).__name__)
         if isinstance(found, Receipt):
             land(run, call, found, actor=SWEEPER, by="lookup")
-        elif isinstance(found, NotLanded) and call.state == "in_doubt" and _was_in_time(call):
-            fail(run, call, "not_landed", "", actor=SWEEPER)
+        elif isinstance(found, NotLanded) and call.state == "in_doubt":
+            assert call.horizon_at is not None
+            if begun_at >= call.horizon_at:
+                fail(
+                    run,
+                    call,
+                    NOT_LANDED,
+                    "",
+                    actor=SWEEPER,
+                    look_again_at=next(_late_lookups(call, clock().now), None),
+                    horizon_at=call.horizon_at.isoformat(),
+                )
     pausepoints.reach(run.pk, f"call:{call.number}:resolved")
+
+
+_LAST = {
+    Receipt: ToolCall.LastLookup.FOUND,
+    NotLanded: ToolCall.LastLookup.NOT_FOUND,
+    Unknown: ToolCall.LastLookup.NO_ANSWER,
+}
 
 
 def ask_again(call_id: str) -> None:
@@ -70,7 +94,10 @@ def ask_again(call_id: str) -> None:
 
 
 def answer(call_id: str, *, by: Any, answer: str, evidence: str) -> None:
-    """A person says what became of the call. Raises BadInput or WrongState."""
+    """A person says what became of the call. Raises BadInput or WrongState.
+
+    Truth wins over their word: what did not happen is looked for as it was before.
+    """
     if answer not in ANSWERS:
         raise BadInput(_("Choose one of the answers."), field="answer")
     with transaction.atomic(durable=True):
@@ -82,7 +109,8 @@ def answer(call_id: str, *, by: Any, answer: str, evidence: str) -> None:
             receipt = Receipt({"answered_by": person(by)} | data, _("It happened."))
             land(run, call, receipt, actor=person(by), by="answer")
         elif answer == "did_not_happen":
-            fail(run, call, "answered_not_landed", evidence, actor=person(by))
+            again = call.next_lookup_at
+            fail(run, call, ANSWERED_NOT_LANDED, evidence, actor=person(by), look_again_at=again)
 
 
 def expire_call(call_id: str) -> bool:
@@ -101,22 +129,25 @@ def expire_call(call_id: str) -> bool:
         return True
 
 
-def _settled_at(call: ToolCall) -> datetime:
-    """When nothing of the call can be under way any more: its executor has reported, or its own
-    time is over (the drain's may be over before), and a slow system has had its time too.
+def _next_lookup(call: ToolCall, now: datetime, lookups: int) -> datetime | None:
+    """After the look-up that begins now: up to the horizon, then while it is in doubt still, with
+    growing pauses; and a few times after that.
     """
-    assert call.doubted_at is not None
-    assert call.deadline_at is not None
-    is_reported = call.reason != NO_REPORT
-    over_at = call.doubted_at if is_reported else max(call.doubted_at, call.deadline_at)
-    return over_at + timedelta(seconds=settings.LOOKUP_PATIENCE)
+    assert call.horizon_at is not None
+    soon = now + timedelta(seconds=min(LONGEST_PAUSE, 2 ** min(lookups, LONGEST_PAUSE)))
+    if now < call.horizon_at:
+        return min(soon, call.horizon_at)
+    late = next(_late_lookups(call, now), None)
+    if call.state == "in_doubt" and (late or lookups < LOOKUP_LIMIT):
+        return min(soon, late or soon)
+    return late
 
 
-def _was_in_time(call: ToolCall) -> bool:
-    """Whether the look-up that answers now was begun once all was settled, not only recorded then:
-    after one that came too early, the next is due at exactly that moment.
-    """
-    return call.next_lookup_at is None or call.next_lookup_at > _settled_at(call)
+def _late_lookups(call: ToolCall, now: datetime) -> Iterator[datetime]:
+    """Those that are still to come; none where the outside can promise that nothing comes."""
+    assert call.doubted_at is not None and call.horizon_at is not None  # noqa: PT018
+    horizon = call.horizon_at - call.doubted_at
+    return (at for n in LATE_LOOKUPS if (at := call.doubted_at + n * horizon) > now)
 
 
 def _must_be_in_doubt(call: ToolCall) -> None:

@@ -109,7 +109,9 @@ def _prepare_and_commit(
 
 
 def look_up_call(call_id: str) -> None:
-    """Ask the outside system what became of a call in doubt; never sends it."""
+    """Ask the outside system what became of a call, while it is in doubt and for a while after;
+    never sends it.
+    """
     call = begin_lookup(call_id)
     registered = registry.get(call.tool) if call else None
     if call is None or registered is None or not registered.has_lookup:
@@ -121,7 +123,8 @@ def look_up_call(call_id: str) -> None:
     except Exception as error:  # noqa: BLE001  (a look-up that fails has decided nothing)
         found = Unknown(_sentence(error))
     pausepoints.reach(call.run_id, f"call:{call.number}:looked_up")
-    record_lookup(call_id, found)
+    assert call.looked_up_at is not None
+    record_lookup(call_id, found, begun_at=call.looked_up_at)
 
 
 def context_of(

@@ -95,7 +95,7 @@ def lock_tree(run_id: str) -> list[Run]:
 # Of two runs of a thread that want the same effect, one is at the gate at a time: their calls are
 # told apart by nothing that a run's own lock guards.
 ALONE = """(c.tier = 'read_only' OR pg_advisory_xact_lock(
-  hashtextextended(r.thread_id || ' ' || c.tool || ' ' || c.args_digest, 0)) IS NOT NULL)"""
+  hashtextextended(r.thread_id || ' ' || c.tool || ' ' || c.effect_digest, 0)) IS NOT NULL)"""
 RUN_OF_CALL = "WHERE t.id = (SELECT run_id FROM agentruns_toolcall WHERE id = %s)"
 RUN_OF_CALL_ALONE = f"""WHERE t.id = (
   SELECT c.run_id FROM agentruns_toolcall c JOIN agentruns_run r ON r.id = c.run_id

@@ -29,6 +29,7 @@ from tools.errors import NoEffect, Unclear
 FIRST_LOOKUP_AFTER = timedelta(seconds=1)
 ATTEMPT_LIMIT = 4
 UNCLEAR = Unclear.code
+NO_REPORT = "no_report"  # the reason of a doubt that nobody reported
 LONGEST_PAUSE = 60.0  # seconds between two attempts
 
 # An attempt that is over, and had no effect, leaves nothing behind: neither its claim, nor its
@@ -45,7 +46,7 @@ NOT_ATTEMPTED: dict[str, Any] = {
 log = structlog.get_logger(__name__)
 
 
-def record_landed(claim: Claim, receipt: Receipt, **measured: float) -> None:
+def record_landed(claim: Claim, receipt: Receipt, **measured: Any) -> None:
     """The effect is in the world, with its receipt. `measured`: milliseconds, for the audit."""
     with transaction.atomic(durable=True):
         seen = look(claim.call_id)
@@ -108,36 +109,54 @@ def land(
     *,
     actor: str,
     seen: Sight | None = None,
+    look_again_at: datetime | None = None,
     **data: Any,
 ) -> None:
     """Under the run's lock: landed, from wherever the call was. `seen`: if all was read at once,
-    it is not read again, for the sake of the many calls that simply land.
+    it is not read again, for the sake of the many calls that simply land. `look_again_at`: when
+    more of its items may be found.
     """
     now = seen.now if seen else clock().now
+    known = len(items.receipts_of(call.pk)) if call.state == "landed" else 0
     receipt = items.completed(run, call, receipt, actor=actor)
     data |= items.progress(call)
     fields: dict[str, Any] = {"receipt": receipt.data, "response": receipt.response}
     # Why it was in doubt, or thought not to have happened, is said no more; the ledger keeps it.
-    fields |= {"ended_at": now, "reason": "", "detail": "", "next_lookup_at": None}
+    fields |= {"ended_at": now, "reason": "", "detail": "", "next_lookup_at": look_again_at}
     if call.state in ("in_flight", "in_doubt"):
         move_call(run, call, "land", actor=actor, data=data, **fields)
     elif call.state == "failed" and call.gate_passed_at and call.tier != Tier.READ_ONLY:
-        # Somebody had said that it did not happen. The receipt says that it did.
+        # It counted as not done, by somebody's word or by a look-up. The receipt says that it is.
         log.error("call.contradicted", run_id=run.pk, call_id=call.pk, was=call.reason)
         data |= {"was": call.reason}
         move_call(run, call, "contradict", actor=actor, data=data, contradicted_at=now, **fields)
     else:
         if call.state == "landed" and items.has_any(call):
             save(call, receipt=receipt.data, response=receipt.response)  # one more may be out
-        record(run, "outcome.repeated", actor=actor, call=call, state=call.state)
+            if len(items.receipts_of(call.pk)) > known:
+                log.error("call.contradicted", run_id=run.pk, call_id=call.pk, was="in part")
+        told = items.progress(call)
+        record(run, "outcome.repeated", actor=actor, call=call, state=call.state, **told)
     settle(run)
     advance(run, seen.others if seen else None)
 
 
-def fail(run: Run, call: ToolCall, code: str, detail: str, *, actor: str) -> None:
-    """Under the run's lock: known to have had no effect, or no more than its items on record."""
+def fail(
+    run: Run,
+    call: ToolCall,
+    code: str,
+    detail: str,
+    *,
+    actor: str,
+    look_again_at: datetime | None = None,
+    **data: Any,
+) -> None:
+    """Under the run's lock: known to have had no effect, or no more than its items on record.
+    `look_again_at`: after a doubt, when it may turn up all the same.
+    """
     if call.state not in READY and items.has_any(call):
-        land(run, call, items.in_part(call, detail or code), actor=actor, why=code)
+        part = items.in_part(call, detail or code)
+        land(run, call, part, actor=actor, look_again_at=look_again_at, why=code, **data)
         return
     if call.state not in (*READY, "in_flight", "in_doubt"):
         record(run, "outcome.repeated", actor=actor, call=call, state=call.state)
@@ -148,10 +167,10 @@ def fail(run: Run, call: ToolCall, code: str, detail: str, *, actor: str) -> Non
         "fail",
         actor=actor,
         reason=code,
-        data={"reason": code},
+        data={"reason": code} | data,
         detail=detail,
         ended_at=clock().now,
-        next_lookup_at=None,
+        next_lookup_at=look_again_at,
         next_attempt_at=None,
     )
     units.break_up(run, call)
@@ -198,15 +217,17 @@ def doubt(run: Run, call: ToolCall, code: str, detail: str, *, actor: str) -> No
         fail(run, call, code, detail, actor=actor)
         return
     now = clock().now
+    horizon_at = _horizon(call, now, code)
     move_call(
         run,
         call,
         "doubt",
         actor=actor,
-        data={"reason": code},
+        data={"reason": code, "horizon_at": horizon_at.isoformat()},
         reason=code,
         detail=detail,
         doubted_at=now,
+        horizon_at=horizon_at,
         next_lookup_at=_first_lookup(call, now),
     )
     go_on(run)
@@ -220,6 +241,17 @@ def go_on(run: Run) -> None:
 
 def _may_still_act(run: Run, call: ToolCall) -> bool:
     return (run.is_active and run.epoch == call.epoch) or units.may_finish(run, call)
+
+
+def _horizon(call: ToolCall, now: datetime, code: str) -> datetime:
+    """Until when the outside may act on the call. It has it all once its executor has reported, or
+    the call's own time is over (the drain's may be over before).
+    """
+    registered = registry.get(call.tool)
+    horizon = registered.horizon if registered else registry.UNKNOWN_HORIZON
+    own_end = call.deadline_at if code == NO_REPORT else None
+    sent_by = max(now, own_end or now)
+    return sent_by + timedelta(seconds=horizon * settings.LOOKUP_HORIZON_SCALE)
 
 
 def _first_lookup(call: ToolCall, now: datetime) -> datetime | None:

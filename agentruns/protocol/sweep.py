@@ -55,7 +55,7 @@ def sweep() -> dict[str, int]:
     }
     to_ring: dict[str, tuple[Callable[[str], bool], QuerySet[Run] | QuerySet[ToolCall]]] = {
         "retries": (_ring_act, calls.filter(state__in=READY, next_attempt_at__lte=now)),
-        "lookups": (_ring_lookup, calls.filter(state="in_doubt", next_lookup_at__lte=now)),
+        "lookups": (_ring_lookup, calls.filter(next_lookup_at__lte=now)),
         "silent": (ring_again, _silent_runs()),
     }
     settled = {kind: _each(kind, verb, found) for kind, (verb, found) in due.items()}

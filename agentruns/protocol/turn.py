@@ -154,6 +154,7 @@ def _read(registered: RegisteredTool, proposal: Proposal) -> dict[str, Any]:
         "args": masked(args),
         "secrets": secrets_of(args) or None,
         "args_digest": args_digest(args),
+        "effect_digest": registered.effect_digest(args),
         "summary": registered.describe(args),
         "unit": unit,
         "unit_step": step,

@@ -67,6 +67,8 @@ class Stack:
         if demo:
             # A drill that finds this stack up can steer its workers.
             self.env.setdefault("PAUSE_DIR", str(self.data_dir / "pause"))
+            # The demo's world acts at once, or as late as a drill has it: half a minute is long.
+            self.env.setdefault("LOOKUP_HORIZON_SCALE", "0.1")
         self._parts = {"web": web, "workers": workers, "world": world}
         self._durable = durable
         self._at_once = at_once

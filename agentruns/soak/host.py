@@ -34,6 +34,7 @@ PACE = {
     "CLAIM_TTL": "5",
     "DRAIN_DEADLINE": "10",
     "APPROVAL_TTL": "12",
+    "LOOKUP_HORIZON_SCALE": "0.02",
     "LOG_LEVEL": "ERROR",
 }
 WORKER_KILLED = tuple(f"{name} killed" for name in ("child", *WORKERS))

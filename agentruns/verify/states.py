@@ -2,9 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import datetime
 
 from agentruns.models import ToolCall
-from agentruns.states import CALL, GROUPS, NOT_YET_IN_FLIGHT, OUTPUT, READY, RUN, WAITING
+from agentruns.states import (
+    CALL,
+    GROUPS,
+    NOT_LANDED,
+    NOT_YET_IN_FLIGHT,
+    OUTPUT,
+    READY,
+    RUN,
+    WAITING,
+)
 from agentruns.verify.facts import Event, Facts, Finding
 from agentruns.verify.replay import Replay
 
@@ -74,6 +84,19 @@ def _of_calls(facts: Facts) -> Iterator[Finding]:
         is_marked = call.contradicted_at is not None
         if is_marked != any(event.kind == "call.contradicted" for event in history):
             yield facts.breach(f"call {call.pk}: its contradiction is not marked")
+        yield from _not_found_in_time(facts, history)
+
+
+def _not_found_in_time(facts: Facts, history: list[Event]) -> Iterator[Finding]:
+    """To find nothing ends a doubt, but not before the outside is past acting on it."""
+    is_told = any("horizon_at" in e.data for e in history if e.kind == "call.in_doubt")
+    for event in history:
+        why = event.data.get("why" if event.kind == "call.landed" else "reason")
+        if is_told and event.kind in ("call.failed", "call.landed") and why == NOT_LANDED:
+            over = event.data.get("horizon_at")
+            is_over = over is not None and datetime.fromisoformat(over) <= event.at
+            what = f"call {event.call_id} was called not landed (seq {event.seq}) too soon"
+            yield facts.unless(is_over, what)
 
 
 def _is_waited_for(call: ToolCall) -> bool:

@@ -2,9 +2,9 @@
 
 `test.note` reads, `test.book` can be undone and looked up, `test.post` can be partly undone and
 not be looked up, `test.send` cannot be undone, `test.draft` prepares before it sends, and
-`test.later` is held back for a minute before that. `test.sign` has a secret among its arguments.
-`test.reserve`, `test.pay` and `test.ship` are an atomic unit, `test.batch` has `count` effects,
-and `test.migrate` cannot be interrupted.
+`test.later` is held back for a minute before that. `test.sign` has a secret among its arguments;
+`test.order` says what makes two orders the same. `test.reserve`, `test.pay` and `test.ship` are an
+atomic unit, `test.batch` has `count` effects, and `test.migrate` cannot be interrupted.
 """
 
 import threading
@@ -20,6 +20,7 @@ from tools.contract import (
     CannotUndo,
     Changed,
     Context,
+    Data,
     Draft,
     FollowUp,
     LookupResult,
@@ -146,6 +147,16 @@ class Book:
 
     def compensate(self, ctx: Context, receipt: Receipt) -> UndoResult:
         return outside.remove(ctx)
+
+
+class Order(Book):
+    """The same order is one of the same thing, however many."""
+
+    def commit(self, ctx: Context, args: Args, draft: Draft | None) -> Receipt:
+        return outside.act("test.order", ctx)
+
+    def effect_of(self, args: Args) -> Data:
+        return {"what": args.what}
 
 
 class Post:
@@ -313,7 +324,10 @@ TOOLS: dict[str, tuple[Tier, type[Any]]] = PLAIN | {
     "test.migrate": (Tier.REVERSIBLE, Migrate),
     "test.later": (Tier.COMPENSABLE, Later),
     "test.sign": (Tier.REVERSIBLE, Sign),
+    "test.order": (Tier.REVERSIBLE, Order),
 }
+HORIZON = 5.0  # seconds for which the outside may act on what was sent
+USUAL: dict[str, Any] = {"args": Args, "horizon": HORIZON}
 DECLARED: dict[str, dict[str, Any]] = {
     "test.reserve": {"unit": Unit("order", 1, 3)},
     "test.pay": {"unit": Unit("order", 2, 3)},
@@ -330,7 +344,7 @@ def registered() -> Iterator[Outside]:
     for name in ("effects", "attempts", "drafts", "voided", "answers", "lookups", "is_dark"):
         setattr(outside, name, getattr(fresh, name))
     for name, (tier, tool) in TOOLS.items():
-        registry.tool(name, tier=tier, **({"args": Args} | DECLARED.get(name, {})))(tool)
+        registry.tool(name, tier=tier, **(USUAL | DECLARED.get(name, {})))(tool)
     try:
         yield outside
     finally:

@@ -145,6 +145,7 @@ TIMES: dict[type[Any], tuple[str, ...]] = {
         "deadline_at",
         "consent_expires_at",
         "doubted_at",
+        "horizon_at",
         "next_lookup_at",
         "next_attempt_at",
     ),

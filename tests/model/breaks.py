@@ -88,6 +88,11 @@ class LookupBelievedTooSoon(Protocol):
         return True
 
 
+class NoHorizon(Protocol):
+    def is_final(self, call: Call) -> bool:
+        return call.is_overdue
+
+
 class SendsHoweverLate(Protocol):
     def is_in_time(self, tx: Transaction, n: int) -> bool:
         return True
@@ -224,6 +229,13 @@ BREAKS = (
         "I2",
         EFFECTS,
         LookupBelievedTooSoon,
+    ),
+    Break(
+        "no-horizon",
+        "“It is not there” is believed once the call's own time is over: no outside is slow.",
+        "I2",
+        EFFECTS,
+        NoHorizon,
     ),
     Break(
         "sends-however-late",

@@ -11,7 +11,18 @@ from typing import Any
 
 from agentruns.states import CALL
 from tests.model.invariants import OF_A_STATE, OF_A_STEP
-from tests.model.rows import DEAD, DRIVING, EXECUTING, FREE, Call, Run, State, Worker
+from tests.model.rows import (
+    DEAD,
+    DRIVING,
+    EXECUTING,
+    FOUND,
+    FREE,
+    MISSING,
+    Call,
+    Run,
+    State,
+    Worker,
+)
 from tests.model.steps import Step, Steps
 
 START = State(Run(), (), (Worker(), Worker()))
@@ -110,9 +121,10 @@ def _canonical_call(n: int, call: Call, state: State) -> Call:
         return call
     is_of_now = call.turn == state.run.turn
     over = call._replace(epoch=0, attempts=0, turn=call.turn if is_of_now else 0)
-    if any(worker.call == n for worker in state.workers):
+    # (Whoever looks it up asks for no deadline any more.)
+    if any(w.call == n and w.task not in (FOUND, MISSING) for w in state.workers):
         return over
-    return over._replace(is_overdue=False, **(NOTHING_ELSE if call.is_read else {}))
+    return over._replace(is_overdue=False, is_past=False, **(NOTHING_ELSE if call.is_read else {}))
 
 
 def _is_at(worker: Worker, n: int) -> bool:

@@ -25,7 +25,13 @@ from tests.model.explore import Breach, Graph
 from tests.model.rows import STOPPED_CLEAN, Run, State
 
 ENDED = (*FINISHED_RUN, STOPPED_CLEAN)
-IN_TIME = ("arrives", "vanishes", "refuses", "overdue")  # one after the other; then no more
+IN_TIME = (
+    "arrives",
+    "vanishes",
+    "refuses",
+    "overdue",
+    "horizon",
+)  # one after the other; then no more
 SETBACKS = ("stop", "stop_freeze", "pause", "dies")
 
 Rows = tuple[Run, tuple[tuple[str, int], ...]]

@@ -189,7 +189,7 @@ class Protocol:
         is_ours, finishes = self.is_claimed_by(tx, n, i), self.may_finish(tx, n)
         has_authority = finishes or (self.is_running(tx) and self.is_of_this_epoch(tx, n))
         if is_ours and has_authority and self.is_whole(tx, n):
-            tx.move_call(n, "pass_gate", is_overdue=False)
+            tx.move_call(n, "pass_gate", is_overdue=False, is_past=False)
             tx.becomes(i, LET_THROUGH, n)
             return
         tx.becomes(i, IDLE)
@@ -308,8 +308,8 @@ class Protocol:
 
     # --- doubt.py -----------------------------------------------------------------------------
     def is_final(self, call: Call) -> bool:
-        """“It is not there” is an answer only once no request can be under way any more."""
-        return call.is_overdue
+        """“It is not there” is an answer only once the outside is past acting on a request."""
+        return call.is_past
 
     def record_lookup(self, tx: Transaction, i: int, *, is_found: bool) -> None:
         n = tx.workers[i].call

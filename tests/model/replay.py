@@ -91,14 +91,20 @@ class Player:
 
     def _look_up(self, step: Step) -> None:
         call = self._call(step)
-        doubt.ask_again(call.pk)
-        if step.before.calls[step.n].is_overdue:
-            self._is_past(call, "doubted_at", "deadline_at")
+        if call.state == "in_doubt":
+            doubt.ask_again(call.pk)
+        else:
+            self._is_past(call, "next_lookup_at")
+        if step.before.calls[step.n].is_past:
+            self._is_past(call, "horizon_at")
         assert doubt.begin_lookup(call.pk) is not None
 
     def _looked_up(self, step: Step) -> None:
         task = step.before.workers[int(step.who)].task
-        doubt.record_lookup(self._call(step).pk, NotLanded() if task == MISSING else RECEIPT)
+        call = self._call(step)
+        found = NotLanded() if task == MISSING else RECEIPT
+        assert call.looked_up_at is not None
+        doubt.record_lookup(call.pk, found, begun_at=call.looked_up_at)
 
     # --- the sweeper ----------------------------------------------------------------------------
     def _sweep_lease(self, step: Step) -> None:

@@ -59,8 +59,9 @@ class Run(NamedTuple):
 
 
 class Call(NamedTuple):
-    """`claim` is the worker whose token the row has. The last three are facts of the world:
-    the call's own time has run out; a request of it is under way; effects that it had.
+    """`claim` is the worker whose token the row has. The last four are facts of the world:
+    the call's own time has run out; so has its outside's, to act on what was sent; a request of it
+    is under way; effects that it had.
     """
 
     state: str = CALL.initial
@@ -71,6 +72,7 @@ class Call(NamedTuple):
     attempts: int = 0
     is_answered: bool = False  # by a person, who may be wrong
     is_overdue: bool = False
+    is_past: bool = False
     under_way: int = 0
     effects: int = 0
 

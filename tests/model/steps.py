@@ -2,9 +2,10 @@
 
 There is no queue in the model. A worker may act on any message at any moment, whether it was sent
 or not; who can bear that can bear messages that are lost, doubled, late or out of order. And there
-is no clock: any lease, claim, question or drain may run out at any moment. One deadline alone is
-kept, that of an effect, because two guards rest on it: it is over only when nothing that was sent
-before can still be on its way, and nothing is sent once it is over.
+is no clock: any lease, claim, question or drain may run out at any moment. Two deadlines alone are
+kept, those of an effect, because guards rest on them: once its own time is over, nothing of it is
+sent; and its outside's horizon is over only after that, when nothing that was sent can still be on
+its way.
 
 A worker may die between any two steps, and forgets everything. Whether it ever comes back is then
 only a matter of whether it acts again, so being dead needs no state of its own.
@@ -21,6 +22,7 @@ from tests.model.rows import (
     AWAITING,
     CLAIMED,
     DRIVING,
+    FAILED,
     FOUND,
     FREE,
     IDLE,
@@ -110,7 +112,9 @@ class Steps:
         for n, call in enumerate(now.calls):
             if p.may_claim(now, n):
                 yield "claim", n, partial(p.claim_call, n=n, i=i)
-            if call.state == IN_DOUBT and call.effects:
+            # What a person says did not happen is looked for all the same.
+            is_looked_for = call.state == IN_DOUBT or (call.state == FAILED and call.is_answered)
+            if is_looked_for and call.effects:
                 yield "look_up", n, partial(Transaction.becomes, i=i, task=FOUND, call=n)
             elif call.state == IN_DOUBT and p.is_final(call):
                 yield "look_up", n, partial(Transaction.becomes, i=i, task=MISSING, call=n)
@@ -158,8 +162,10 @@ class Steps:
     def of_clock(self, now: Transaction) -> Choices:
         for n, call in enumerate(now.calls):
             is_open = call.state in (IN_FLIGHT, IN_DOUBT) and not call.is_read
-            if is_open and not call.is_overdue and not call.under_way:
+            if is_open and not call.is_overdue:
                 yield "overdue", n, partial(Transaction.save_call, n=n, is_overdue=True)
+            elif is_open and not call.is_past and not call.under_way:
+                yield "horizon", n, partial(Transaction.save_call, n=n, is_past=True)
 
     def of_sweeper(self, now: Transaction) -> Choices:
         p = self.protocol

@@ -378,7 +378,7 @@ def _only_told_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is due depends on no clock, and on no machine's speed: the same rules, the same run."""
     for name in ("LEASE_TTL", "CLAIM_TTL", "DRAIN_DEADLINE", "RETRY_BACKOFF"):
         monkeypatch.setattr(conf.settings, name, LONG)
-    monkeypatch.setattr(conf.settings, "LOOKUP_PATIENCE", 0.0)
+    monkeypatch.setattr(conf.settings, "LOOKUP_HORIZON_SCALE", 0.0)
     monkeypatch.setattr(ledger, "REPORT_GRACE", timedelta(seconds=LONG))
 
 

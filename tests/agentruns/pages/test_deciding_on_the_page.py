@@ -5,10 +5,13 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from agentruns.models import ToolCall
-from tests.agentruns.outside import Outside
+from agentruns.page.words import clock
+from agentruns.protocol.doubt import ask_again
+from agentruns.protocol.execute import look_up_call
+from tests.agentruns.outside import HORIZON, Outside
 from tests.agentruns.pages.conftest import Browser
 from tests.agentruns.pages.reading import field, page, words
-from tests.agentruns.steps import Steps, anew
+from tests.agentruns.steps import Steps, anew, pass_time
 from tools.models import Tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -98,6 +101,17 @@ def doubtful(steps: Steps, outside: Outside) -> ToolCall:
     return anew(book)
 
 
+@pytest.fixture
+def slow(steps: Steps, outside: Outside) -> ToolCall:
+    """The same, of a system that has not done it so far; a look-up is due."""
+    outside.answers["test.book"] = "gone"
+    run, (book,) = steps.running("test.book")
+    steps.act(book)
+    steps.stop(run)
+    ask_again(book.pk)
+    return anew(book)
+
+
 def say(client: Client, call: ToolCall, verb: str = "answer", **data: str) -> str:
     path = f"/runs/{call.run_id}/calls/{call.pk}/{verb}/"
     return words(client.post(path, data, follow=True).content)
@@ -112,7 +126,50 @@ def test_it_happened(doubtful: ToolCall, browser: Browser, owner: User) -> None:
 
 def test_it_did_not(doubtful: ToolCall, browser: Browser, owner: User) -> None:
     said = say(browser(owner), doubtful, answer="did_not_happen")
-    assert "Nothing happened. One failed, without effect." in said
+    assert "One counts as not done." in said
+    assert "It had no effect." not in said
+    assert "we look once more at" in said
+
+
+def test_what_was_not_found_so_far_says_until_when_it_may_still_arrive(
+    slow: ToolCall, browser: Browser, owner: User
+) -> None:
+    client = browser(owner)
+    look_up_call(slow.pk)
+    early = anew(slow)
+    said = page(client, f"/runs/{slow.run_id}/")
+    assert "Did this happen?" in said
+    assert "not found so far" in said
+    assert f"it may still arrive until {clock(early.horizon_at)}" in said
+    assert f"next look-up at {clock(early.next_lookup_at)}" in said
+    shown = client.get(f"/api/v1/runs/{slow.run_id}").json()["groups"]["in_doubt"][0]
+    assert (shown["lookups"], shown["last_lookup"]) == (1, "not_found")
+    assert early.horizon_at is not None
+    assert shown["horizon_at"] == early.horizon_at.isoformat()
+
+    pass_time(slow, hours=1.4 * HORIZON / 3600)
+    look_up_call(slow.pk)
+
+    late = anew(slow)
+    said = page(client, f"/runs/{slow.run_id}/")
+    assert "One counts as not done." in said
+    assert f"not found until {clock(late.horizon_at)}, so it counts as not done" in said
+    assert f"we look once more at {clock(late.next_lookup_at)}, in case it arrives late" in said
+
+
+def test_a_repeat_of_what_was_not_found_says_that_it_may_still_arrive(
+    steps: Steps, outside: Outside, browser: Browser, owner: User
+) -> None:
+    outside.answers["test.book"] = "gone"
+    run, (book,) = steps.running("test.book")
+    steps.look_up(steps.act(book))
+    lease = steps.think(run)
+    steps.propose(lease, "test.book", "thing 0")
+    steps.finish(lease)
+
+    said = page(browser(owner), f"/runs/{run.pk}/")
+
+    assert "and was not found. It may still arrive." in said
 
 
 def test_cannot_tell_leaves_the_question_open(

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from agentruns.models import Run, ToolCall
+from agentruns.protocol.doubt import answer
 from agentruns.protocol.gate import pass_gate
 from agentruns.protocol.outcome import record_failed
 from agentruns.protocol.turn import Proposal, propose_call
@@ -187,3 +188,77 @@ def test_two_runs_of_a_thread_at_the_gate_at_once_are_one_effect(steps: Steps) -
         refused = other if passed[0] else one
         assert anew(refused).reason == "duplicate"
         steps.land(claims[passed.index(True)])
+
+
+def _ended_as_not_found(steps: Steps, call: ToolCall, said: str) -> None:
+    """After a doubt it counts as not done: by a look-up, or by a person's word."""
+    if said == "not_landed":
+        steps.look_up(call)
+    else:
+        answer(call.pk, by=steps.owner, answer="did_not_happen", evidence="")
+    assert (anew(call).state, anew(call).reason) == ("failed", said)
+
+
+@pytest.mark.parametrize("said", ["not_landed", "answered_not_landed"])
+def test_what_was_not_found_after_a_doubt_is_not_repeated_without_a_persons_word(
+    steps: Steps, outside: Outside, said: str
+) -> None:
+    """L1: it may yet turn up, and then there would be two."""
+    outside.answers["test.book"] = ["gone"]
+    run = steps.start()
+    (first,) = _turn(steps, run, "Tuesday")
+    _ended_as_not_found(steps, steps.act(first), said)
+
+    (again,) = _turn(steps, run, "Tuesday")
+
+    assert (again.state, again.reason) == ("awaiting_approval", "duplicate")
+    assert entry(again)["duplicate_of"] == first.pk
+    assert steps.act(again).state == "awaiting_approval"
+    assert outside.effects == []
+    steps.approve(again)
+    assert steps.act(again).state == "landed"
+
+
+def test_what_is_known_to_have_had_no_effect_may_be_tried_again(
+    steps: Steps, outside: Outside
+) -> None:
+    outside.answers["test.book"] = ["refused"]
+    run = steps.start()
+    (first,) = _turn(steps, run, "Tuesday")
+    assert steps.act(first).reason == "refused"
+
+    (again,) = _turn(steps, run, "Tuesday")
+
+    assert again.state == "approved"
+
+
+def test_a_doubt_that_ends_meanwhile_is_met_at_the_gate(steps: Steps, outside: Outside) -> None:
+    """Of two runs of a thread, one had let the same out before the other asked the gate."""
+    run = steps.start()
+    (call,) = _turn(steps, run, "Tuesday")
+    child = steps.start(parent_id=run.pk)
+    claim = steps.claim(call)
+    outside.answers["test.book"] = ["gone"]
+    (other,) = _turn(steps, child, "Tuesday")
+    _ended_as_not_found(steps, steps.act(other), "not_landed")
+
+    assert pass_gate(claim) is False
+    assert anew(call).reason == "duplicate"
+
+
+def test_the_same_in_other_words_is_the_same(steps: Steps, outside: Outside) -> None:
+    """Where the tool says what it takes: here it is what, and not how many."""
+    run = steps.start()
+    lease = steps.think(run)
+    first = steps.propose(lease, "test.order", "chairs", count=4)
+    steps.finish(lease)
+    outside.answers["test.order"] = ["gone"]
+    _ended_as_not_found(steps, steps.act(first), "not_landed")
+
+    lease = steps.think(run)
+    again = steps.propose(lease, "test.order", "chairs", count=5)
+    other = steps.propose(lease, "test.order", "tables", count=4)
+    steps.finish(lease)
+
+    assert (anew(again).state, anew(again).reason) == ("awaiting_approval", "duplicate")
+    assert anew(other).state == "approved"

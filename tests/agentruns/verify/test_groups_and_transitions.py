@@ -4,6 +4,7 @@ import pytest
 from django.utils import timezone
 
 from agentruns.models import Run, ToolCall
+from tests.agentruns.outside import Outside
 from tests.agentruns.steps import Steps
 from tests.agentruns.verify.breaking import at_number, record, sql, whats
 
@@ -96,3 +97,24 @@ def test_a_text_that_became_complete_after_it_was_cut(steps: Steps) -> None:
     sql("UPDATE agentruns_output SET status = 'complete'")
 
     assert "the text of turn 1: is complete" in whats("I7")[0]
+
+
+@pytest.mark.parametrize(
+    "horizon",
+    [
+        "jsonb_set(data, '{horizon_at}', to_jsonb((at + interval '1 second')::text))",
+        "data - 'horizon_at'",
+    ],
+    ids=["too soon", "nobody says when"],
+)
+def test_a_doubt_that_was_ended_too_soon(steps: Steps, outside: Outside, horizon: str) -> None:
+    outside.answers["test.book"] = "gone"
+    _run, (call,) = steps.running("test.book")
+    steps.look_up(steps.act(call))
+    assert whats("I7") == []
+
+    sql(f"UPDATE agentruns_ledgerevent SET data = {horizon} WHERE kind = 'call.failed'")
+
+    (wrong,) = whats("I7")
+    assert wrong.startswith(f"call {call.pk} was called not landed")
+    assert wrong.endswith("too soon")
