@@ -1,6 +1,7 @@
 """The protocol's verbs in the order in which workers call them, one line per step of a story."""
 
 import json
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -9,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from agentruns.models import Agent, LedgerEvent, Run, StopRequest, ToolCall
+from agentruns.planner.history import result_words
 from agentruns.protocol import consent
 from agentruns.protocol.execute import execute_call, look_up_call
 from agentruns.protocol.gate import Claim, claim_call
@@ -127,6 +129,12 @@ def now(run: Run) -> Run:
 def anew(call: ToolCall) -> ToolCall:
     """The call as the database has it."""
     return ToolCall.objects.get(pk=call.pk)
+
+
+def told(call: ToolCall) -> str:
+    """What the model is told of the call's fate, without the marks around what others said."""
+    words = result_words(anew(call))
+    return re.sub(r"<outside (\w+):[^>]*>\n(.*)\n</outside \1>", r"\2", words, flags=re.DOTALL)
 
 
 def kinds(run: Run) -> list[str]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 LONGEST_LINE = 220
+# How agentruns marks what others wrote, within what it says itself.
+_MARKED = re.compile(r"<outside (\w+):[^>]*>\n(.*)\n</outside \1>", re.DOTALL)
 # A model that writes for people does not tell them the names of its tools.
 _NAMES = {
     "mail_search": "Mail search",
@@ -118,7 +120,8 @@ def _answer(
             "message with 'tool_calls', one for each call.",
             f"{param}.role",
         )
-    return ToolResult(function["name"], _arguments(function), _text(message.get("content")))
+    content = _MARKED.sub(lambda found: found[2], _text(message.get("content")))
+    return ToolResult(function["name"], _arguments(function), content)
 
 
 def _refuse_unanswered(open_calls: dict[str, dict[str, Any]], param: str) -> None:

@@ -4,7 +4,6 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from agentruns.models import Agent, CallItem, Run, ToolCall
-from agentruns.planner.history import result_words
 from agentruns.protocol import doubt
 from agentruns.protocol import items as protocol_items
 from agentruns.protocol.execute import execute_call
@@ -12,7 +11,7 @@ from agentruns.protocol.gate import pass_gate
 from agentruns.protocol.items import CallItems
 from agentruns.protocol.outcome import record_failed
 from tests.agentruns.outside import Outside
-from tests.agentruns.steps import Steps, anew, events, kinds, now, pass_time
+from tests.agentruns.steps import Steps, anew, events, kinds, now, pass_time, told
 from tests.pausing import Pauses, in_background
 from tools.contract import StopSignal
 from tools.models import Tool
@@ -71,7 +70,7 @@ def test_stop_between_two_items(steps: Steps, outside: Outside, pauses: Pauses) 
     assert out(outside, call) == [1, 2, 3]
     assert landed.receipt is not None
     assert (len(landed.receipt["items"]), landed.receipt["of"]) == (3, 5)
-    assert result_words(landed) == "3 of 5 done (stopped). Not done: it 4, it 5."
+    assert told(landed) == "3 of 5 done (stopped). Not done: it 4, it 5."
 
 
 def test_stop_during_the_last_item_finds_all_of_it_done(

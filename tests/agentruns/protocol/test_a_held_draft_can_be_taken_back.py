@@ -6,10 +6,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from agentruns.errors import WrongState
-from agentruns.planner.history import result_words
 from agentruns.protocol.withhold import withhold_call
 from tests.agentruns.outside import HELD, Outside
-from tests.agentruns.steps import Steps, anew, events, kinds, now, pass_time
+from tests.agentruns.steps import Steps, anew, events, kinds, now, pass_time, told
 
 
 def test_it_goes_out_when_its_time_has_come_and_not_before(steps: Steps, outside: Outside) -> None:
@@ -68,7 +67,7 @@ def test_a_person_takes_it_back_and_the_run_goes_on(
 
     assert (anew(call).state, anew(call).reason) == ("voided", "withheld")
     assert kinds(run).count("call.voided") == 1
-    assert result_words(anew(call)) == ("Not executed: the user took it back before it was sent.")
+    assert told(call) == ("Not executed: the user took it back before it was sent.")
     pass_time(call)
     steps.act(call)
     assert steps.act(after).state == "landed"

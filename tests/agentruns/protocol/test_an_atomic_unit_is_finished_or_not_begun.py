@@ -3,11 +3,10 @@
 import pytest
 from pytest_django.fixtures import Settings
 
-from agentruns.planner.history import result_words
 from agentruns.protocol.gate import claim_call
 from tests.agentruns.orders import ORDER, ordered, states
 from tests.agentruns.outside import Outside
-from tests.agentruns.steps import Steps, anew, events, now
+from tests.agentruns.steps import Steps, anew, events, now, told
 from tools.models import Tool
 
 
@@ -41,7 +40,7 @@ def test_what_does_not_add_up_is_not_begun(
     assert anew(calls[0]).reason == "unit_incomplete"
     assert outside.attempts == []
     assert steps.think(run).turn == 2, "the model is told, and goes on"
-    assert "ask for every step of it in one answer" in result_words(anew(calls[0]))
+    assert "ask for every step of it in one answer" in told(calls[0])
 
 
 def test_a_step_that_is_there_twice_does_not_add_up_either(steps: Steps, outside: Outside) -> None:

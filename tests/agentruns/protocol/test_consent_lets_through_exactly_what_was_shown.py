@@ -6,10 +6,9 @@ import pytest
 
 from agentruns.errors import WrongState
 from agentruns.models import ToolCall
-from agentruns.planner.history import result_words
 from agentruns.protocol.gate import pass_gate
 from tests.agentruns.outside import Outside
-from tests.agentruns.steps import Steps, anew, kinds, now, pass_time
+from tests.agentruns.steps import Steps, anew, kinds, now, pass_time, told
 from tools.models import Tool
 
 
@@ -72,7 +71,7 @@ def test_a_rejected_call_never_executes(steps: Steps, outside: Outside) -> None:
 
     assert anew(call).state == "rejected"
     assert outside.attempts == []
-    assert result_words(anew(call)) == "Not executed: a person rejected it. too early"
+    assert told(call) == "Not executed: a person rejected it. too early"
     assert steps.think(run).turn == 2, "the model is told, and goes on"
 
 

@@ -5,12 +5,11 @@ from datetime import timedelta
 import pytest
 from pytest_django.fixtures import Settings
 
-from agentruns.planner.history import result_words
 from agentruns.protocol.execute import execute_call
 from agentruns.protocol.gate import pass_gate
 from agentruns.protocol.outcome import ATTEMPT_LIMIT, record_no_effect
 from tests.agentruns.outside import Outside
-from tests.agentruns.steps import Steps, anew, events, kinds, now, pass_time
+from tests.agentruns.steps import Steps, anew, events, kinds, now, pass_time, told
 from tests.pausing import at_once
 from tools.errors import NoEffect
 from tools.models import Tool
@@ -50,7 +49,7 @@ def test_each_pause_is_longer_and_the_last_failure_is_final(steps: Steps, outsid
 
     assert pauses == [1, 2, 4]
     assert (failed.state, failed.reason, failed.attempts) == ("failed", "busy", ATTEMPT_LIMIT)
-    assert result_words(failed) == "Failed, and had no effect (busy). The outside is busy."
+    assert told(failed) == "Failed, and had no effect (busy). The outside is busy."
     assert steps.think(run).turn == 2, "the model is told, and goes on"
 
 

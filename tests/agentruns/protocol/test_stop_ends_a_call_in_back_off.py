@@ -2,12 +2,11 @@
 
 from pytest_django.fixtures import Settings
 
-from agentruns.planner.history import result_words
 from agentruns.protocol.execute import execute_call
 from agentruns.protocol.gate import pass_gate
 from agentruns.protocol.outcome import record_no_effect
 from tests.agentruns.outside import Outside
-from tests.agentruns.steps import Steps, anew, kinds, now, pass_time
+from tests.agentruns.steps import Steps, anew, kinds, now, pass_time, told
 from tests.pausing import Pauses, in_background
 from tools.errors import NoEffect
 
@@ -26,7 +25,7 @@ def test_stop_during_the_pause(steps: Steps, outside: Outside) -> None:
     for epoch in (1, 2):
         execute_call(call.pk, epoch=epoch)
     assert len(outside.attempts) == 1
-    assert result_words(anew(call)).startswith("Not executed: stopped by the user.")
+    assert told(call).startswith("Not executed: stopped by the user.")
 
 
 def test_stop_before_the_attempt_reports(steps: Steps, outside: Outside, pauses: Pauses) -> None:
