@@ -1,5 +1,6 @@
 """All settings, by topic, read strictly from the environment (see .env.example)."""
 
+import re
 from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
@@ -35,6 +36,20 @@ def _port(name: str, default: int, *, least: int = 1) -> int:
     if not (text.isascii() and text.isdecimal() and least <= int(text) < 65536):
         raise SystemExit(f"{name} is “{text}”. It has to be a port: a number up to 65535.")
     return int(text)
+
+
+def _hosts(name: str, default: list[str]) -> list[str]:
+    """Hosts from the environment, each “host” or “host:port”; a sentence and the end otherwise."""
+    found = [host.lower() for host in env.list(name, default=default)]
+    for host in found:
+        if not re.fullmatch(
+            r"(\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:[0-9]{1,5})?", host
+        ):
+            raise SystemExit(
+                f"{name} has “{host}”. Each has to be a host or host:port, in ASCII, without "
+                "https:// and without *."
+            )
+    return found
 
 
 # --- Where and how ----------------------------------------------------------------------------
@@ -313,7 +328,10 @@ PAYMENTS_URL = env.str("PAYMENTS_URL", default=f"{_world}/payments")
 HOOKS_URL = f"{_world}/hooks"
 # A model's URLs lead to the open internet and to these: host or host:port.
 _inside = [f"127.0.0.1:{WORLD_HTTP_PORT}"] if DEMO else []
-HTTP_ALLOWED_HOSTS: list[str] = env.list("HTTP_ALLOWED_HOSTS", default=_inside)
+HTTP_ALLOWED_HOSTS = _hosts("HTTP_ALLOWED_HOSTS", _inside)
+# What http.get reads without asking a person: anywhere else, what stands in a URL could carry out
+# what the model has read.
+HTTP_READ_HOSTS = _hosts("HTTP_READ_HOSTS", _inside)
 _described = str(BASE_DIR / "tools" / "world" / "endpoints.yaml") if DEMO else ""
 HTTP_ENDPOINTS = env.str("HTTP_ENDPOINTS", default=_described)
 # Programs that may be started as MCP servers from a page, and variables that sources of tools named

@@ -219,6 +219,10 @@ class ToolImplementation(Protocol):
     Two calls of the same arguments have the same effect; where others have it too, a tool says by
     `effect_of(args) -> Data` what it takes: the customer and the amount, whatever the words.
 
+    A tool of which some calls need a person's approval for what is in their arguments has
+    `needs_approval(args) -> str`: why, in one sentence for that person; "" for a call of which the
+    tier alone decides. It can only ask for more, never for less. It looks at nothing outside.
+
     What cannot be undone may have `follow_up(args) -> FollowUp`: what a person can do about it.
 
     A step of an atomic unit has `unit_key(args) -> str`: what tells one unit from another.

@@ -20,6 +20,7 @@ class Policy:
 
     `eager`: may run while the answer still streams. `approvals`: how many different people have
     to agree; `approver_group`: the id of the group that they are from, None for any reviewer.
+    `why`: why they are asked, where that is for the arguments of a call.
     `timeout`: seconds for one attempt. `rate_limit`: calls per hour, None for no limit.
     `revision`: of an imported tool, what an admin was shown; a call of any other is not let out.
     """
@@ -34,28 +35,40 @@ class Policy:
     approver_group: int | None = None
     rate_limit: int | None = None
     revision: str = ""
+    why: str = ""
 
     @property
     def needs_approval(self) -> bool:
         return self.approvals > 0
 
 
-def effective(name: str, *, proposed_tier: Tier | None = None) -> Policy:
-    """Read the Tool row afresh and combine it with the code and the tier when proposed.
+def effective(
+    name: str, *, proposed_tier: Tier | None = None, args: dict[str, Any] | str | None = None
+) -> Policy:
+    """Read the Tool row afresh and combine it with the code and the tier when proposed; for one
+    call, also with its `args`, as JSON.
 
     A name that nobody registered, or a tool without a row, is not enabled.
     """
-    return combined(name, TOOLS.first("WHERE t.name = %s", [name]), proposed_tier=proposed_tier)
+    row = TOOLS.first("WHERE t.name = %s", [name])
+    return combined(name, row, proposed_tier=proposed_tier, args=args)
 
 
-def combined(name: str, row: Tool | None, *, proposed_tier: Tier | None = None) -> Policy:
+def combined(
+    name: str,
+    row: Tool | None,
+    *,
+    proposed_tier: Tier | None = None,
+    args: dict[str, Any] | str | None = None,
+) -> Policy:
     """The same, with the Tool row as it was read a moment ago."""
     declared = registry.get(name)
     if declared is None:
         return Policy(name, False, False, Tier.IRREVERSIBLE, False, 1, 0.0)
+    why = "" if args is None else declared.needs_approval(args)
     if row is None:
         tier = stricter(declared.tier, proposed_tier or declared.tier)
-        return _policy(name, tier, enabled=False, timeout=declared.timeout)
+        return _policy(name, tier, why=why, enabled=False, timeout=declared.timeout)
     # What somebody else's description says of itself binds nobody: an admin's word does.
     code = Tier.READ_ONLY if row.is_imported else declared.tier
     tier = stricter(stricter(code, proposed_tier or code), Tier(row.tier))
@@ -64,6 +77,7 @@ def combined(name: str, row: Tool | None, *, proposed_tier: Tier | None = None) 
         tier,
         enabled=row.enabled,
         timeout=float(row.time_limit or declared.timeout),
+        why=why,
         waits=row.dispatch == Tool.Dispatch.SPECULATIVE,
         approvals=row.approvals_needed,
         approver_group=row.approver_group_id,
@@ -73,14 +87,16 @@ def combined(name: str, row: Tool | None, *, proposed_tier: Tier | None = None) 
 
 
 def _policy(
-    name: str, tier: Tier, *, waits: bool = False, approvals: int = 0, **more: Any
+    name: str, tier: Tier, *, why: str, waits: bool = False, approvals: int = 0, **more: Any
 ) -> Policy:
+    approvals = approvals or int(tier is Tier.IRREVERSIBLE or why != "")
     return Policy(
         name=name,
         known=True,
         tier=tier,
         eager=tier is Tier.READ_ONLY and approvals == 0 and not waits,
-        approvals=approvals or int(tier is Tier.IRREVERSIBLE),
+        approvals=approvals,
+        why=why,
         **more,
     )
 

@@ -108,6 +108,23 @@ class RegisteredTool:
         return has_secrets(self.json_schema())
 
     @property
+    def asks_by_arguments(self) -> bool:
+        """Whether some of its calls need a person's approval for what is in their arguments."""
+        return _has(self.impl, "needs_approval")
+
+    def needs_approval(self, raw: dict[str, Any] | str) -> str:
+        """Why a person has to agree to a call with these arguments, whatever its tier; "" where
+        that decides alone. Of arguments that do not fit, nobody knows: they need one.
+        """
+        if not self.asks_by_arguments:
+            return ""
+        impl: Any = self.impl
+        try:
+            return str(impl.needs_approval(self.parse(raw)))
+        except BadArguments as error:
+            return str(error)
+
+    @property
     def has_items(self) -> bool:
         """Whether a call has several effects, each with a receipt of its own."""
         return _has(self.impl, "item_keys")

@@ -13,6 +13,11 @@ from tools.contract import Tier
 from tools.models import TIER_LABELS, Tool
 from tools.policy import may_set_tier
 
+READ_ONLY_TELLS = _(
+    "As read-only it is called at once, and nobody is asked: all that the agent writes into its "
+    "arguments goes to that server. Ask for an approval if a person should see them first."
+)
+
 
 def reason_field() -> forms.CharField:
     """Why: asked for at each change, and kept with it."""
@@ -50,6 +55,8 @@ class ToolForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         self.initial["seen"] = self.instance.updated_at.isoformat()
         tier: Any = self.fields["tier"]
+        if self.instance.is_imported:
+            tier.help_text = READ_ONLY_TELLS
         unsaid: list[Any] = []
         if not self.instance.is_tagged:  # somebody has to say it, not just leave it
             self.initial["tier"] = ""
@@ -106,6 +113,8 @@ class TierForm(forms.Form):
     def __init__(self, *args: Any, rows: list[Tool], user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.rows, self.user = rows, user
+        if any(row.is_imported for row in rows):
+            self.fields["tier"].help_text = READ_ONLY_TELLS
         self.initial["seen"] = " ".join(row.updated_at.isoformat() for row in rows)
 
     def clean(self) -> dict[str, Any]:

@@ -81,8 +81,10 @@ class ToolAdmin(ModelAdmin):
     @admin.display(description=gettext_lazy("approval"))
     def consent(self, row: Tool) -> str:
         people = policy.combined(row.name, row).approvals
+        item = registry.get(row.name)
         if not people:
-            return _("nobody")
+            asks = item is not None and item.asks_by_arguments
+            return _("1 person, for some calls") if asks else _("nobody")
         said = ngettext("%(n)d person", "%(n)d people", people) % {"n": people}
         return f"{said}: {row.approver_group.name}" if row.approver_group else said
 

@@ -10,11 +10,10 @@ from agentruns.models import Run, ToolCall
 from agentruns.page.people import names_of
 from agentruns.page.words import when
 from agentruns.protocol.advance import double_of
-from agentruns.protocol.consent import DUPLICATE, needed, voices
+from agentruns.protocol.consent import DUPLICATE, needed, rules_of, voices
 from agentruns.protocol.ledger import person
 from agentruns.rights import may_approve
-from tools.contract import Tier
-from tools.policy import Policy, effective
+from tools.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -34,12 +33,12 @@ def question_of(call: ToolCall, run: Run, user: Any) -> Question | None:
     """What the call asks; None if it asks nothing."""
     if call.state != "awaiting_approval":
         return None
-    policy = effective(call.tool, proposed_tier=Tier(call.tier))
+    policy = rules_of(call)
     said = voices(call, policy)
     has_said = user.is_authenticated and person(user) in said
     is_theirs = may_approve(user, run, policy.approver_group)
     return Question(
-        why=why_it_asks(call),
+        why=" ".join(filter(None, [policy.why, why_it_asks(call)])),
         so_far=_so_far(said, needed(call, policy)),
         may_answer=is_theirs and not has_said,
         waits_for=_("You have agreed. It waits for somebody else.")

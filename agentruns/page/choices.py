@@ -16,8 +16,8 @@ from tools.policy import Policy, auto_undo, effective
 
 @dataclass(frozen=True)
 class Permission:
-    """One tool of an agent, in plain words. `asks`: a person approves each use. `is_on`: an
-    admin has not switched it off.
+    """One tool of an agent, in plain words. `asks`: a person approves each use; `may_ask`: some
+    uses, by their arguments. `is_on`: an admin has not switched it off.
     """
 
     title: str
@@ -25,6 +25,7 @@ class Permission:
     tier: str
     tier_words: str
     asks: bool
+    may_ask: bool
     is_on: bool
 
 
@@ -77,6 +78,7 @@ def _permissions(policies: Sequence[Policy]) -> list[Permission]:
                 policy.tier,
                 tier_words(policy.tier, policy.name),
                 policy.needs_approval,
+                registered.asks_by_arguments,
                 policy.enabled,
             )
         )

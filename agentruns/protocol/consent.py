@@ -59,6 +59,11 @@ def _from_now() -> datetime:
     return clock().now + timedelta(seconds=settings.APPROVAL_TTL)
 
 
+def rules_of(call: ToolCall) -> Policy:
+    """What the tool may do now with this call's arguments, at the stricter of then and now."""
+    return effective(call.tool, proposed_tier=Tier(call.tier), args=call.args)
+
+
 def needed(call: ToolCall, policy: Policy) -> int:
     """How many people have to agree if anybody is asked: the stricter of then and now."""
     return max(1, call.consents_needed, policy.approvals)
@@ -72,7 +77,7 @@ def approve(run: Run, call: ToolCall, *, by: Any, digest: str) -> None:
     _must_be_open(call)
     if digest != call.args_digest:
         raise WrongState(_("The call has changed since you saw it. Look at it again."))
-    policy = effective(call.tool, proposed_tier=Tier(call.tier))
+    policy = rules_of(call)
     said = voices(call, policy)
     if person(by) in said:
         raise WrongState(_("You have approved this already. It waits for somebody else."))

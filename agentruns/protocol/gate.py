@@ -161,9 +161,11 @@ def _claimed(sight: Sight, epoch: int) -> Claim | None:
 
 
 def policy_of(sight: Sight) -> Policy:
-    """What the call's tool may do now: by its row, its code, and the tier when proposed."""
+    """What the call's tool may do now: by its row, its code, the arguments, and the tier when
+    proposed.
+    """
     call = sight.call
-    return combined(call.tool, sight.tool, proposed_tier=Tier(call.tier))
+    return combined(call.tool, sight.tool, proposed_tier=Tier(call.tier), args=call.args)
 
 
 def _keep_claim(call: ToolCall) -> None:
@@ -341,6 +343,16 @@ def _sends_what_was_proposed(a: Attempt) -> bool:
         return True
     log.error("call.args_changed", run_id=a.run.pk, call_id=a.call.pk)
     return False
+
+
+def refusal(sight: Sight) -> str:
+    """Why the call cannot go, whoever agrees to it: so nobody is asked about it. "" if it may."""
+    call, grant, policy = sight.call, sight.grant, policy_of(sight)
+    if grant is None or call.tool not in grant.tools or policy.tier not in grant.tiers:
+        return "grant_does_not_cover"
+    if not is_as_proposed(call, policy):
+        return TOOL_CHANGED
+    return "" if policy.enabled else "tool_disabled"
 
 
 def has_consent(call: ToolCall, policy: Policy, now: datetime) -> bool:

@@ -17,11 +17,10 @@ from agentruns.protocol.advance import advance
 from agentruns.protocol.consent import tighten
 from agentruns.protocol.gate import (
     RATE_LIMITED,
-    TOOL_CHANGED,
     deny,
     has_consent,
-    is_as_proposed,
     policy_of,
+    refusal,
 )
 from agentruns.protocol.ledger import SWEEPER, lock_run, person, save
 from agentruns.protocol.sight import Sight, look
@@ -90,13 +89,9 @@ def _recheck(sight: Sight, actor: str) -> str:
 
 def _refusal(sight: Sight) -> str:
     """Why the call cannot go any more; what has not been asked yet is asked at its time."""
-    call, policy = sight.call, policy_of(sight)
-    if not is_as_proposed(call, policy):
-        return TOOL_CHANGED
-    if not policy.enabled:
-        return "tool_disabled"
-    if sight.grant is None or policy.tier not in sight.grant.tiers:
-        return "grant_does_not_cover"
+    call = sight.call
+    if reason := refusal(sight):
+        return reason
     if call.state not in READY:
         return ""
-    return "" if has_consent(call, policy, sight.now) else "needs_consent"
+    return "" if has_consent(call, policy_of(sight), sight.now) else "needs_consent"

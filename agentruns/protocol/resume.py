@@ -15,10 +15,9 @@ from agentruns.errors import BadInput, WrongState
 from agentruns.models import Output, Run, ToolCall
 from agentruns.protocol.advance import advance, is_duplicate
 from agentruns.protocol.budget import exceeded
+from agentruns.protocol.consent import rules_of
 from agentruns.protocol.grants import issue
 from agentruns.protocol.ledger import clock, lock_run, move_call, move_run, person
-from tools.contract import Tier
-from tools.policy import effective
 
 RELEASE, VOID = "release", "void"
 
@@ -89,15 +88,14 @@ def _settle_frozen(run: Run, call: ToolCall, frozen: str, actor: str) -> bool:
     """Let a frozen call go in the new epoch, or drop it; whether it goes."""
     # An answer that was cut off asks for nothing, and the model does not know that it did.
     was_whole = Output.complete.filter(run=run, turn=call.turn).exists()
-    if frozen == RELEASE and was_whole:
-        policy = effective(call.tool, proposed_tier=Tier(call.tier))
-        if not (policy.needs_approval or is_duplicate(call)):
-            # The stop was the end of its first life, and the old epoch its authority.
-            fields = {"epoch": run.epoch, "reason": "", "detail": "", "ended_at": None}
-            afresh = {"attempts": 0, "next_attempt_at": None, "draft": None}
-            data = {"by": "resume"}
-            move_call(run, call, "approve", actor=actor, data=data, **fields, **afresh)
-            return True
+    is_let_go = frozen == RELEASE and was_whole
+    if is_let_go and not (rules_of(call).needs_approval or is_duplicate(call)):
+        # The stop was the end of its first life, and the old epoch its authority.
+        fields = {"epoch": run.epoch, "reason": "", "detail": "", "ended_at": None}
+        afresh = {"attempts": 0, "next_attempt_at": None, "draft": None}
+        data = {"by": "resume"}
+        move_call(run, call, "approve", actor=actor, data=data, **fields, **afresh)
+        return True
     reason = "dropped" if frozen == VOID else "needs_consent" if was_whole else "answer_cut"
     move_call(run, call, "void", actor=actor, reason=reason, ended_at=clock().now)
     return False

@@ -13,8 +13,9 @@ from django.utils.translation import gettext as _
 
 from agentruns import doorbell, ids, pausepoints
 from agentruns.models import Output, Run, ToolCall
-from agentruns.protocol.advance import advance, is_duplicate
+from agentruns.protocol.advance import advance
 from agentruns.protocol.consent import ask
+from agentruns.protocol.gate import deny, policy_of, refusal
 from agentruns.protocol.lease import Fragment, Lease, cut_output, drop_turn, is_ours, refuse_late
 from agentruns.protocol.ledger import (
     AGENT,
@@ -27,8 +28,8 @@ from agentruns.protocol.ledger import (
     record,
     save,
 )
+from agentruns.protocol.sight import Sight, look
 from tools import registry, texts
-from tools.contract import Tier
 from tools.digest import args_digest
 from tools.errors import BadArguments
 from tools.policy import Policy, effective
@@ -57,7 +58,7 @@ def propose_call(lease: Lease, proposal: Proposal) -> ToolCall | None:
         if not is_ours(run, lease):
             refuse_late(run, lease, "propose_call")
             return None
-        policy = effective(proposal.tool)
+        policy = effective(proposal.tool, args=proposal.raw_args or "{}")
         call, problem = _written(run, proposal, policy)
         record(run, "call.proposed", actor=AGENT, call=call, tool=call.tool, args=call.args)
         _route(run, call, policy, problem)
@@ -80,8 +81,9 @@ def finish_turn(lease: Lease, fragment: Fragment, finish_reason: str) -> bool:
             run, output, "finish", finish_reason=finish_reason, ended_at=now, **fragment.as_fields()
         )
         save(run, lease_holder="", lease_expires_at=None)
-        for call in ToolCall.objects.filter(run=run, turn=lease.turn, state="buffered"):
-            _release(run, call)
+        buffered = ToolCall.objects.filter(run=run, turn=lease.turn, state="buffered")
+        for call_id in list(buffered.values_list("pk", flat=True)):
+            _release(look(call_id))
         advance(run)
         return True
 
@@ -186,11 +188,16 @@ def _route(run: Run, call: ToolCall, policy: Policy, problem: BadArguments | Non
         move_call(run, call, "buffer", actor=DRIVER)
 
 
-def _release(run: Run, call: ToolCall) -> None:
-    """A buffered call whose answer ended: a person's consent is needed, or it goes by its tier."""
-    policy = effective(call.tool, proposed_tier=Tier(call.tier))
-    is_double = is_duplicate(call)
-    if policy.needs_approval or is_double:
-        ask(run, call, approvals=max(1, policy.approvals), is_double=is_double)
+def _release(sight: Sight) -> None:
+    """A buffered call whose answer ended: it cannot go any more, a person's consent is needed, or
+    it goes by its tier.
+    """
+    run, call, policy = sight.run, sight.call, policy_of(sight)
+    if call.state != "buffered":  # a step of a unit, of which another one was denied
+        return
+    if reason := refusal(sight):
+        deny(run, call, reason, actor=DRIVER, now=sight.now)
+    elif policy.needs_approval or sight.is_double:
+        ask(run, call, approvals=max(1, policy.approvals), is_double=sight.is_double)
     else:
         move_call(run, call, "approve", actor=DRIVER, data={"by": "tier"})

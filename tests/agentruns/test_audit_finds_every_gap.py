@@ -59,6 +59,8 @@ def test_the_audit_as_json_says_how_each_tool_is_handled() -> None:
     late = {name: rows[name]["may act late"] for name in ("mail.search", "files.write")}
     assert late == {"mail.search": "never", "files.write": "never"}
     assert rows["http.request"]["may act late"] == "for 900 s", "who says nothing may act late"
+    assert rows["mail.search"]["consent"] == "none"
+    assert rows["http.get"]["consent"] == "a person, by its arguments"
 
 
 @pytest.mark.django_db(transaction=True)

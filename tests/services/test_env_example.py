@@ -5,7 +5,7 @@ import re
 from agentruns.services.environment import PLACES
 from agentruns.services.programs import BASE_DIR
 
-READ = re.compile(r'(?:env\.\w+|_port|_networks)\(\s*"([A-Z_]+)"')
+READ = re.compile(r'(?:env\.\w+|_port|_networks|_hosts)\(\s*"([A-Z_]+)"')
 LISTED = re.compile(r"^#([A-Z_]+)=", re.MULTILINE)
 
 

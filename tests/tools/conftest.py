@@ -110,6 +110,7 @@ def point_at(settings: Settings, world: RunningWorld, data_dir: Path) -> None:
     settings.PAYMENTS_URL = f"{world.http}/payments"
     settings.HOOKS_URL = f"{world.http}/hooks"
     settings.HTTP_ALLOWED_HOSTS = [f"127.0.0.1:{world.http_port}"]
+    settings.HTTP_READ_HOSTS = [f"127.0.0.1:{world.http_port}"]
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 import pytest
+from pytest_django.fixtures import Settings
 
 from tools import registry
 from tools.contract import Tier
@@ -52,6 +53,22 @@ def test_an_admin_may_make_a_read_wait_and_any_call_ask() -> None:
     found = effective("mail.search")
     assert not found.eager
     assert found.needs_approval
+
+
+def test_arguments_can_only_ask_for_more(settings: Settings) -> None:
+    settings.HTTP_READ_HOSTS = ["named.example"]
+
+    listed = effective("http.get", args={"url": "https://named.example/"})
+    other = effective("http.get", args='{"url": "https://other.example/?q=secret"}')
+    odd = effective("http.get", args={"url": 7})
+    tag("http.get", approvals_needed=2)
+    more = effective("http.get", args={"url": "https://other.example/"})
+
+    assert (listed.eager, listed.approvals, listed.why) == (True, 0, "")
+    assert (other.eager, other.approvals, other.tier) == (False, 1, Tier.READ_ONLY)
+    assert "other.example" in other.why
+    assert (odd.eager, odd.approvals) == (False, 1)
+    assert more.approvals == 2
 
 
 def test_an_unknown_tool_may_do_nothing() -> None:

@@ -92,11 +92,20 @@ def is_public(address: str) -> bool:
 
 def is_allowed(host: str, port: int) -> bool:
     """Whether the admin lets tools reach this host wherever it is (HTTP_ALLOWED_HOSTS)."""
+    return _is_named(host, port, settings.HTTP_ALLOWED_HOSTS)
+
+
+def may_be_read(host: str, port: int) -> bool:
+    """Whether the admin lets this host be read without asking anybody (HTTP_READ_HOSTS): what is
+    read from it goes to it, too, in the address that is asked for.
+    """
+    return _is_named(host, port, settings.HTTP_READ_HOSTS)
+
+
+def _is_named(host: str, port: int, named: list[str]) -> bool:
     names = {host.lower().rstrip("."), host.lower()}
     return any(
-        each in settings.HTTP_ALLOWED_HOSTS
-        for name in names
-        for each in (name, f"{name}:{port}", f"[{name}]:{port}")
+        each in named for name in names for each in (name, f"{name}:{port}", f"[{name}]:{port}")
     )
 
 

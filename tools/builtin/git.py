@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from tools.builtin import http, pulls
 from tools.builtin.fields import Line, Text
 from tools.builtin.paths import checked_path, is_of_git, starts_programs
+from tools.builtin.words import listed
 from tools.contract import (
     CannotUndo,
     Changed,
@@ -115,6 +116,19 @@ class GitOpenDraft:
             "title": args.title,
             "branch": args.branch,
             "base": args.base,
+        }
+
+    @property
+    def needs_approval(self) -> Callable[[OpenDraft], str] | None:
+        return self._runs_by_itself if settings.GIT_AUTOMATION else None
+
+    def _runs_by_itself(self, args: OpenDraft) -> str:
+        """A program may run it as soon as it is pushed: no undo takes that back."""
+        paths = [path for path in args.files if starts_programs(path)]
+        if not paths:
+            return ""
+        return _("Programs may run what this changes as soon as it is pushed: %(paths)s.") % {
+            "paths": listed(paths)
         }
 
     def prepare(self, ctx: Context, args: OpenDraft) -> Draft:

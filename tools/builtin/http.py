@@ -3,7 +3,7 @@
 import codecs
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -30,6 +30,7 @@ SERVED_WITHIN = 5 * 60.0
 # Of the answers that lead elsewhere, those that say: nothing was done.
 NOT_DONE = (304, 307, 308)
 MOST_BYTES = 1024 * 1024  # of an answer
+MOST_HOPS = 5  # redirects that are followed
 MOST_ANSWER = 16_000  # characters of a refusal's words: whoever shows them masks first, then cuts
 # The encodings of the web (whatwg.org, Encoding), as Python calls them. It knows more, such as
 # utf-7 and idna, which read something else into a text than others do, or take for ever over it.
@@ -163,18 +164,31 @@ class _InTime(httpcore2.SyncBackend):
 
 
 def guarded(
-    ctx: Context, method: str, url: str, *, resolve: Resolve = resolved, **options: Any
+    ctx: Context,
+    method: str,
+    url: str,
+    *,
+    resolve: Resolve = resolved,
+    follows: Callable[[httpx2.URL, httpx2.URL], bool] = lambda _of, _to: False,
+    **options: Any,
 ) -> httpx2.Response:
     """One request to a URL that a model wrote: to public addresses, and those that the admin
     allowed (NoEffect otherwise); no proxy; all of it within this call's deadline, and no more than
-    1 MiB of an answer. Only with `follow_redirects` are they followed, five at most.
+    1 MiB of an answer. A redirect is followed where `follows(of, to)`, and MOST_HOPS at most.
     """
     transport = GuardedTransport(time.monotonic() + ctx.timeout, resolve)
-    with (
-        httpx2.Client(transport=transport, trust_env=False, max_redirects=5) as client,
-        client.stream(method, url, timeout=ctx.timeout, **options) as response,
-    ):
-        return _as_read(response)
+    with httpx2.Client(transport=transport, trust_env=False) as client:
+        request = client.build_request(method, url, timeout=ctx.timeout, **options)
+        for _hop in range(MOST_HOPS + 1):
+            response = client.send(request, stream=True)
+            try:
+                to = response.next_request
+                if to is None or not follows(request.url, to.url):
+                    return _as_read(response)
+            finally:
+                response.close()
+            request = to
+    raise httpx2.TooManyRedirects("too many redirects", request=request)
 
 
 def _as_read(response: httpx2.Response) -> httpx2.Response:

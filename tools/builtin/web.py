@@ -94,7 +94,7 @@ class Get(BaseModel):
     @model_validator(mode="after")
     def _secrets_travel_in_secret(self) -> "Get":
         url = httpx2.URL(self.url)
-        if self.bearer and url.scheme != "https" and not addresses.is_allowed(url.host, _port(url)):
+        if self.bearer and url.scheme != "https" and not addresses.is_allowed(*_host_and_port(url)):
             raise ValueError("bearer needs a URL that begins with https://")
         return self
 
@@ -123,17 +123,31 @@ class Request(Get):
 @tool("http.get", tier=Tier.READ_ONLY, args=Get)
 class HttpGet:
     title = gettext_lazy("Read from the web")
-    explains = gettext_lazy("Reads what is at an address on the web. Changes nothing there.")
+    explains = gettext_lazy(
+        "Reads what is at an address on the web. Changes nothing there. Asks a person first, "
+        "unless an operator has named the host."
+    )
 
     def describe(self, args: Get) -> str:
         return _("Read %(url)s") % {"url": shortened(args.url)}
 
+    def needs_approval(self, args: Get) -> str:
+        """A read tells the host that is read all that stands in the address: by it, a text that
+        the model has read elsewhere could have it carry out what it knows.
+        """
+        host, port = _host_and_port(httpx2.URL(args.url))
+        if addresses.may_be_read(host, port):
+            return ""
+        return _("This read sends everything that is shown here to %(host)s.") % {"host": host}
+
     def commit(self, ctx: Context, args: Get, draft: Draft | None) -> Receipt:
-        """Read it, also where it has moved to. An answer that says no is an answer, too."""
+        """Read it, also where it has moved to, if it may: see `_leads_on`. An answer that says no
+        is an answer, too.
+        """
         host = httpx2.URL(args.url).host
         try:
             answer = http.guarded(
-                ctx, "GET", args.url, headers=_all_headers("http.get", args), follow_redirects=True
+                ctx, "GET", args.url, headers=_all_headers("http.get", args), follows=_leads_on
             )
         except httpx2.HTTPError as error:
             raise NoEffect(
@@ -171,7 +185,7 @@ class HttpRequest:
         """Find out whether the address may be reached at all. It is checked again on the way."""
         url = httpx2.URL(args.url)
         try:
-            addresses.checked(url.host, _port(url), within=ctx.timeout)
+            addresses.checked(*_host_and_port(url), within=ctx.timeout)
         except OSError as error:
             raise NoEffect(
                 "unreachable",
@@ -231,9 +245,12 @@ def text_of(answer: httpx2.Response) -> str:
 
 def _receipt(args: Get, data: Data, answer: httpx2.Response) -> Receipt:
     """Without the secrets of the call, should the address have said them back."""
-    said = f"{args.url} answered {answer.status_code}.\n{text_of(answer)}"
     secrets = [value for _path, value in secrets_of(args)]
-    return Receipt(without(data, secrets), without(said, secrets))
+    said = without(f"{args.url} answered {answer.status_code}.\n{text_of(answer)}", secrets)
+    if answer.has_redirect_location:
+        where = without(storable(answer.headers["location"]), secrets)[:2000]
+        said = f"{said}\nIt leads to {where}, which was not read: ask for that by itself."
+    return Receipt(without(data, secrets), said)
 
 
 def _all_headers(name: str, args: Get) -> dict[str, str]:
@@ -243,8 +260,20 @@ def _all_headers(name: str, args: Get) -> dict[str, str]:
     return headers
 
 
-def _port(url: httpx2.URL) -> int:
-    return url.port or (443 if url.scheme == "https" else 80)
+def _host_and_port(url: httpx2.URL) -> tuple[str, int]:
+    """Where it leads to, the host as it is looked up: in ASCII."""
+    return url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)
+
+
+def _leads_on(of: httpx2.URL, to: httpx2.URL) -> bool:
+    """Whether a redirect is followed: within one host and port, from its http to its https, and to
+    where may be read without asking. Anywhere else a person has not agreed to; an address that may
+    be read could send on whatever was written into it.
+    """
+    here, there = _host_and_port(of), _host_and_port(to)
+    is_safer = (of.scheme, here[1], to.scheme, there[1]) == ("http", 80, "https", 443)
+    is_same = here[0] == there[0] and (is_safer or (of.scheme, here[1]) == (to.scheme, there[1]))
+    return is_same or addresses.may_be_read(*there)
 
 
 def as_text(body: Any) -> str:

@@ -101,7 +101,7 @@ def _consent(each: Audited) -> str:
     is_last = each.tier is Tier.IRREVERSIBLE
     people = each.policy.approvals if each.policy else int(is_last)
     if not people:
-        return "none"
+        return "a person, by its arguments" if each.tool.asks_by_arguments else "none"
     return "a person, always" if people == 1 else f"{people} people, always"
 
 

@@ -105,9 +105,9 @@ def test_an_admin_tags_it_in_the_form_or_it_stays_off(browser: Client, server: M
     link = reverse("admin:tools_tool_change", args=["acme.book"])
     sent = {"enabled": "on", "dispatch": "default", "approvals_needed": "0", "reason": "read it"}
     sent |= {"auto_undo": "agent"}
-    offered = re.findall(
-        r'<option value="([a-z_]*)"( selected)?', browser.get(link).content.decode()
-    )
+    page = browser.get(link).content.decode()
+    assert "all that the agent writes into its arguments goes to that server" in page
+    offered = re.findall(r'<option value="([a-z_]*)"( selected)?', page)
     assert offered[:3] == [("", " selected"), ("read_only", ""), ("irreversible", "")]
 
     assert browser.post(link, sent | {"tier": ""}).status_code == 200

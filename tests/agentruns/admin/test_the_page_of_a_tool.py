@@ -161,3 +161,9 @@ def test_a_change_that_was_refused_touches_nothing(
     change(browser, "test.book", enabled="", reason="")
 
     assert anew(call).state == "approved"
+
+
+def test_the_list_says_which_tool_asks_for_some_calls_only(browser: Client) -> None:
+    said = words(browser.get(LIST).content)
+    assert "http.get Read from the web read-only read-only" in said
+    assert "1 person, for some calls" in said

@@ -10,6 +10,7 @@ from django.test import Client
 from agentruns.models import Agent, Run
 from tests.agentruns.pages.conftest import Browser
 from tests.agentruns.pages.reading import field, page, words
+from tools import policy
 from tools.models import Tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,6 +27,15 @@ def test_the_page_says_what_each_agent_may_do(browser: Browser, owner: User, age
     assert "Read a note read-only" in text
     assert "Book can be undone" in text
     assert "Send cannot be undone, asks first" in text
+
+
+def test_the_page_says_which_tool_may_ask(browser: Browser, owner: User, agent: Agent) -> None:
+    agent.tools = ["http.get", "git.open_draft"]
+    agent.save()
+    policy.sync()
+    text = page(browser(owner), "/runs/new/")
+    assert "Read from the web read-only, may ask first" in text
+    assert "Open a draft change can be undone Pushes" in text, "what would ask is refused"
 
 
 def test_a_tool_that_is_switched_off_is_listed_as_that(

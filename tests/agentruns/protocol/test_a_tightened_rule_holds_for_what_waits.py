@@ -6,14 +6,13 @@ import pytest
 from django.contrib.auth.models import Group, User
 
 from agentruns.models import Run, ToolCall
-from agentruns.planner.history import result_words
 from agentruns.protocol.execute import execute_call
 from agentruns.protocol.gate import pass_gate
 from agentruns.protocol.ledger import person
 from agentruns.protocol.recheck import Rechecked, recheck_tool
 from tests.agentruns.orders import ordered, states
 from tests.agentruns.outside import Outside
-from tests.agentruns.steps import Steps, anew, events, kinds, now
+from tests.agentruns.steps import Steps, anew, events, kinds, now, told
 from tests.pausing import Pauses, at_once, in_background
 from tools.changes import change_tools
 from tools.models import Tool
@@ -50,6 +49,41 @@ def test_a_tool_switched_off_is_refused_to_every_run_at_once(
     assert steps.act(other).state == "landed", "the next one goes on"
 
 
+def test_a_tool_switched_off_meanwhile_asks_nobody(steps: Steps, outside: Outside) -> None:
+    """It was switched off while the answer streamed: what it asks for is denied at its end."""
+    run = steps.start()
+    lease = steps.think(run)
+    asking, free = steps.propose(lease, "test.send"), steps.propose(lease, "test.book", "another")
+    Tool.objects.filter(name__in=["test.send", "test.book"]).update(enabled=False)
+
+    assert steps.finish(lease)
+
+    assert [(anew(c).state, anew(c).reason) for c in (asking, free)] == [
+        ("denied", "tool_disabled")
+    ] * 2
+    assert events(run, "call.approval_requested") == []
+    assert now(run).status == "running", "the model is told, and goes on"
+
+
+def test_a_tool_that_the_run_may_not_use_asks_nobody(steps: Steps, outside: Outside) -> None:
+    steps.agent.tools = ["test.book"]
+    steps.agent.save()
+    _run, (call,) = steps.running("test.send")
+    assert (call.state, call.reason) == ("denied", "grant_does_not_cover")
+
+
+def test_the_steps_after_a_denied_one_are_not_asked_about(steps: Steps, outside: Outside) -> None:
+    Tool.objects.filter(name="test.pay").update(enabled=False)
+    run = steps.start()
+    lease = steps.think(run)
+    calls = [steps.propose(lease, f"test.{name}") for name in ("reserve", "pay", "ship")]
+
+    assert steps.finish(lease)
+
+    states = [(anew(call).state, anew(call).reason) for call in calls]
+    assert states[1:] == [("denied", "tool_disabled"), ("voided", "unit_broken")]
+
+
 def test_what_needs_consent_now_and_has_none_is_refused_and_may_be_asked_for_again(
     steps: Steps, outside: Outside, tighten: Tighten
 ) -> None:
@@ -58,7 +92,7 @@ def test_what_needs_consent_now_and_has_none_is_refused_and_may_be_asked_for_aga
     assert tighten("test.book", tier="irreversible") == Rechecked(denied=1)
 
     assert (anew(call).state, anew(call).reason) == ("denied", "needs_consent")
-    assert result_words(anew(call)) == (
+    assert told(call) == (
         "Not executed: by the rules as they are now, a person has to approve it, and nobody has. "
         "You may ask for it again: then somebody is asked."
     )

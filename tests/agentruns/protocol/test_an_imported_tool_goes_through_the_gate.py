@@ -44,10 +44,10 @@ def allow(by: User, tier: Tier = Tier.IRREVERSIBLE, *names: str) -> None:
     change_tools(names or [BOOKING], by=by, reason="read it", tier=tier.value, enabled=True)
 
 
-def test_nothing_of_it_runs_before_it_is_enabled(steps: Steps, server: McpServer) -> None:
+def test_before_it_is_enabled_nobody_is_asked_and_nothing_runs(
+    steps: Steps, server: McpServer
+) -> None:
     _run, (call,) = steps.running(BOOKING)
-
-    call = steps.act(steps.approve(call))
 
     assert (call.state, call.reason) == ("denied", "tool_disabled")
     assert server.journal() == []

@@ -10,6 +10,7 @@ from agentruns.protocol.doubt import answer
 from tests.agentruns.outside import Outside
 from tests.agentruns.steps import Steps, anew, now, pass_time, told
 from tools.models import Tool
+from tools.world.provider_history import read_history
 
 MARKED = re.compile(
     r"(?P<ours>[^<]*)<outside (?P<mark>[0-9a-f]{16}): text from outside[^>]*>\n"
@@ -85,6 +86,16 @@ def test_what_others_said_stands_between_marks_that_it_could_not_know(
     assert len({each and each["mark"] for each in marks}) == 3, "each has a mark of its own"
     assert [result_words(call) for call in calls] == said, "each time alike"
     assert forged not in MARKED.sub("", said[0])
+
+
+def test_the_demos_model_reads_what_is_between_the_marks(steps: Steps, outside: Outside) -> None:
+    _run, (call,) = steps.running("test.book")
+    asked = {"id": "c", "type": "function", "function": {"name": "test__book", "arguments": "{}"}}
+    told = {"role": "tool", "tool_call_id": "c", "content": result_words(steps.act(call))}
+
+    found = read_history([{"role": "assistant", "tool_calls": [asked]}, told])
+
+    assert [each.content for each in found.results] == ["test.book is done."]
 
 
 def test_a_persons_reason_is_no_text_from_outside(steps: Steps) -> None:

@@ -23,6 +23,7 @@ from tests.tools.builtin.answering import answering, dripping
 from tests.tools.builtin.calls import prepare, tool
 from tests.tools.conftest import NewContext
 from tools.builtin import http
+from tools.builtin.web import _leads_on
 from tools.contract import Receipt
 from tools.errors import BadArguments, NoEffect
 from tools.secrets import MASK
@@ -38,6 +39,7 @@ def ask(name: str, new_context: NewContext, url: str, **more: Any) -> Receipt:
 @pytest.fixture(autouse=True)
 def nothing_is_allowed(settings: Settings) -> None:
     settings.HTTP_ALLOWED_HOSTS = []
+    settings.HTTP_READ_HOSTS = []
 
 
 @pytest.mark.parametrize("name", [GET, SEND])
@@ -86,10 +88,12 @@ def test_another_port_of_an_allowed_host_and_port_is_not_allowed(
 def test_a_redirect_to_this_machine_is_not_followed(
     new_context: NewContext, settings: Settings
 ) -> None:
+    """Not even where it might be read without asking."""
     with answering(200, {}) as inside:
         target = {"Location": f"http://127.0.0.1:{inside.port}/secret"}
         with answering(302, target) as outside:
             settings.HTTP_ALLOWED_HOSTS = [f"127.0.0.1:{outside.port}"]
+            settings.HTTP_READ_HOSTS = ["127.0.0.1"]
             with pytest.raises(NoEffect) as caught:
                 ask(GET, new_context, outside.url)
     assert caught.value.code == "not_allowed"
@@ -100,7 +104,7 @@ def test_a_redirect_to_this_machine_is_not_followed(
 def test_a_redirect_to_another_origin_does_not_get_the_secret(
     new_context: NewContext, settings: Settings
 ) -> None:
-    settings.HTTP_ALLOWED_HOSTS = ["127.0.0.1"]
+    settings.HTTP_ALLOWED_HOSTS = settings.HTTP_READ_HOSTS = ["127.0.0.1"]
     with answering(200, {}) as other, answering(307, {"Location": other.url}) as first:
         receipt = ask(GET, new_context, first.url, bearer="tok_1")
     assert first.requests[0].headers["Authorization"] == "Bearer tok_1"
@@ -119,6 +123,86 @@ def test_a_secret_that_is_said_back_is_not_kept(
     assert server.requests[0].headers["Authorization"] == "Bearer tok_1"
     assert f"Bearer {MASK}" in receipt.response
     assert "tok_1" not in repr(receipt)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_to_where_nobody_agreed_to_is_told_and_not_followed(
+    status: int, new_context: NewContext, settings: Settings
+) -> None:
+    """Else an address that may be read could send on what was written into it."""
+    settings.HTTP_ALLOWED_HOSTS = ["127.0.0.1", "localhost"]
+    with answering(200, {}) as other:
+        for where in (f"http://127.0.0.1:{other.port}/?q=1", f"http://localhost:{other.port}/"):
+            with answering(status, {"Location": where}) as first:
+                settings.HTTP_READ_HOSTS = [f"127.0.0.1:{first.port}"]
+                receipt = ask(GET, new_context, first.url)
+            assert len(first.requests) == 1
+            assert receipt.data["status"] == status
+            assert f"It leads to {where}, which was not read" in receipt.response
+    assert other.requests == []
+
+
+def test_a_redirect_within_a_host_or_to_one_that_may_be_read_is_followed(
+    new_context: NewContext, settings: Settings
+) -> None:
+    settings.HTTP_ALLOWED_HOSTS = ["127.0.0.1"]
+    with answering(200, {"Content-Type": "text/plain"}, "Here") as other:
+        settings.HTTP_READ_HOSTS = [f"127.0.0.1:{other.port}"]
+        with answering(302, {"Location": f"{other.url}/new"}) as first:
+            receipt = ask(GET, new_context, first.url)
+    assert [each.path for each in other.requests] == ["/new"]
+    assert receipt.response.endswith("Here")
+    assert receipt.data["url"] == f"{other.url}/new"
+
+
+@pytest.mark.parametrize(
+    ("of", "to", "is_followed"),
+    [
+        ("http://a.example/1", "http://a.example/2", True),
+        ("http://a.example/", "http://A.example/x", True),
+        ("http://a.example/", "https://a.example/", True),
+        ("http://a.example/", "https://named.example/", True),
+        ("https://a.example/", "http://a.example/", False),
+        ("http://a.example/", "http://a.example:8080/", False),
+        ("http://a.example:8080/", "https://a.example/", False),
+        ("http://a.example/", "http://b.example/", False),
+        ("http://a.example/", "http://a.example.evil.example/", False),
+    ],
+)
+def test_where_a_redirect_is_followed_to(
+    of: str, to: str, is_followed: bool, settings: Settings
+) -> None:
+    settings.HTTP_READ_HOSTS = ["named.example"]
+    assert _leads_on(httpx2.URL(of), httpx2.URL(to)) == is_followed
+
+
+@pytest.mark.parametrize(
+    ("url", "asks"),
+    [
+        ("https://named.example/a?b=c", False),
+        ("https://NAMED.example./a", False),
+        ("http://with-port.example:8080/", False),
+        ("http://[2001:db8::1]:8080/", False),
+        ("https://xn--bcher-kva.example/", False),
+        ("https://b\u00fccher.example/", False),
+        ("http://with-port.example/", True),
+        ("https://sub.named.example/", True),
+        ("https://named.example.evil.example/", True),
+        ("https://evil.example/?named.example", True),
+        ("https://evil.example/#@named.example", True),
+        ("https://evil.example\\.named.example/", True),
+        ("https://n\u0430med.example/", True),
+        ("http://[2001:db8::1]/", True),
+    ],
+)
+def test_a_read_of_any_host_that_nobody_named_needs_a_person(
+    url: str, asks: bool, settings: Settings
+) -> None:
+    settings.HTTP_READ_HOSTS = [
+        *("named.example", "with-port.example:8080", "[2001:db8::1]:8080"),
+        "xn--bcher-kva.example",
+    ]
+    assert bool(tool(GET).needs_approval({"url": url})) == asks
 
 
 def test_redirects_in_a_circle_end(new_context: NewContext, settings: Settings) -> None:
