@@ -4,6 +4,8 @@ import re
 import unicodedata
 from fnmatch import fnmatchcase
 
+from tools.texts import is_unseen
+
 LONGEST_NAME = 200  # bytes: what file systems hold, and room for a suffix
 _SHORT_NAME = re.compile(r"[^.]{1,6}~\d+(\..{0,3})?")  # how Windows calls another file, too
 
@@ -46,6 +48,7 @@ def checked_path(path: str, *, hidden: bool) -> str:
 def _is_name(part: str, *, hidden: bool) -> bool:
     return (
         part.isprintable()
+        and not any(map(is_unseen, part))
         and part == part.strip(" ")
         and (hidden or not part.startswith("."))
         and not part.endswith(".")
@@ -73,5 +76,5 @@ def starts_programs(path: str) -> bool:
 def _plain(path: str) -> list[str]:
     """Its names as the most forgiving file system tells them apart."""
     same = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
-    seen = "".join(filter(str.isprintable, same)).replace("\\", "/")
+    seen = "".join(sign for sign in same if not is_unseen(sign)).replace("\\", "/")
     return [part.rstrip(" .").lstrip(" ") for part in seen.split("/")]

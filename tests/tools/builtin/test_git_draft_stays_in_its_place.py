@@ -31,6 +31,7 @@ def test_a_branch_name_that_git_could_misread_is_refused(branch: str) -> None:
         *(".git/config", "a/.GIT/x", ".git /config", ".git./config", ".git. . /x", "GIT~1/config"),
         *("git~2", "GITMOD~1", ".g\u200cit/config", "\ufeff.git/x", ".git:$DATA", "．ｇｉｔ/x"),
         *("a\u202ebc.txt", "a\u200bb.txt", "a\u2028b", "a\x85b", "a\u00a0b", "a ", " a"),
+        *("a\u3164b", "a\u2800b", "a\ufe0fb", ".g\u115fit/config", ".git\u034f/config"),
         *("cafe\u0301.txt", "x" * 201),
     ],
 )
