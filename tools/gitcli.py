@@ -1,9 +1,10 @@
 """Run git without surprises: no prompt, no hooks of ours, no inherited state, always a deadline."""
 
 import os
-import signal
 import subprocess
 from pathlib import Path
+
+from tools import children
 
 
 class GitError(Exception):
@@ -23,27 +24,19 @@ def git(
 ) -> str:
     """Run one git command and return its standard output.
 
-    Raises GitError if git fails, and subprocess.TimeoutExpired after `timeout` seconds; the
-    processes that git started itself end with it.
+    Raises GitError if git fails, and subprocess.TimeoutExpired after `timeout` seconds. Whatever
+    ends it, what git has started itself ends with it: also where this process is killed.
     """
     command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", *args]
-    with subprocess.Popen(
+    with children.started(
         command,
         cwd=cwd,
         env=_environment() | (env or {}),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
     ) as process:
-        try:
-            out, err = process.communicate(text, timeout=timeout)
-        except BaseException:
-            # Stop travels as a BaseException: it may not leave a push running behind it.
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
+        out, err = process.communicate(text, timeout=timeout)
     if process.returncode:
         raise GitError(args[0], out + err)
     return out

@@ -36,12 +36,14 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
+from tools import children
 from tools.builtin import http
 from tools.contract import Data
 from tools.errors import NoEffect, ToolError, Unclear
 from tools.imports.offers import shown
 
 CALL = "tools/call"
+ERRORS = 2  # the number of a program's standard error
 CANCELLED = -32800  # “request cancelled”, where a server says so by number
 NOT_EXECUTED = (INVALID_PARAMS, METHOD_NOT_FOUND)
 PATIENCE = 1.5  # seconds, for the server to hear that it should stop
@@ -219,14 +221,16 @@ def _as_data(tool: Tool) -> Data:
 
 @contextlib.asynccontextmanager
 async def _program(server: Server) -> AsyncIterator[Any]:
-    """The server as a process of ours, which ends with the conversation. What it says beside the
-    protocol is nobody's.
+    """The server as a process of ours, which ends with the conversation, and with us, together
+    with all that it has started. What it says beside the protocol is nobody's.
     """
-    program, *args = server.command
-    parameters = StdioServerParameters(command=program, args=args, env=server.secrets or None)
-    with open(os.devnull, "w") as nowhere:  # noqa: ASYNC230  (it never blocks)
-        async with stdio_client(parameters, errlog=nowhere) as streams:
-            yield streams
+    with children.Lifeline() as line:
+        program, *args = children.kept(list(server.command), ERRORS)
+        parameters = StdioServerParameters(command=program, args=args, env=server.secrets or None)
+        # The library hands one stream of ours on, as the program's standard error.
+        with os.fdopen(line.held, closefd=False) as held:
+            async with stdio_client(parameters, errlog=held) as streams:
+                yield streams
 
 
 @contextlib.asynccontextmanager

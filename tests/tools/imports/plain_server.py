@@ -3,11 +3,13 @@
 `plain_server.py FOLDER`, with the orders and the journal of mcp_server.py. Modes: `ok`, `confirms`
 (waits, and answers a cancellation with an error that says so), `finishes` (waits, and answers a
 cancellation with the result), `silent` (hears nothing at all once it has begun), `stays` (answers,
-and does not end when it is told to), `odd` (answers with its arguments where none belong),
+and does not end when it is told to), `family` (has another program do the work, and waits for it),
+`odd` (answers with its arguments where none belong),
 `repeats` (an error with its arguments at the end of a long text).
 """
 
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -65,6 +67,9 @@ def main() -> None:
                 elif orders()["mode"] == "repeats":
                     said = "x" * 484 + params["arguments"]["pin"]
                     say(id=request["id"], error={"code": 0, "message": said})
+                elif orders()["mode"] == "family":
+                    with subprocess.Popen(["sleep", "600"]) as worker:
+                        note(did="started", pid=worker.pid)
                 elif orders()["mode"] == "silent":
                     time.sleep(30)
                 else:

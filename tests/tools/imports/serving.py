@@ -46,6 +46,10 @@ class McpServer:
     kind: str
     address: str
 
+    @property
+    def command(self) -> list[str]:
+        return shlex.split(self.address)
+
     def order(self, **orders: Any) -> None:
         """Change what it offers, or how it behaves; the rest stays."""
         path = self.folder / "orders.json"

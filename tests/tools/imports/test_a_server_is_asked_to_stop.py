@@ -1,5 +1,6 @@
 """The server's own cancellation: sent, and kept whether it was heard and what it said (R34)."""
 
+import psutil
 import pytest
 
 from tests.pausing import in_background
@@ -64,6 +65,26 @@ def test_of_one_that_hears_nothing_that_is_said(plain: McpServer, caller: Caller
 
     assert isinstance(ended, Unclear)
     assert caller.told == [(CANCELLATION, "unknown")]
+
+
+def test_whatever_the_program_has_started_ends_with_the_call(
+    plain: McpServer, caller: Caller
+) -> None:
+    """L2."""
+    ended = stopped_under_way(plain, caller, "family")
+
+    assert isinstance(ended, Unclear)
+    assert not psutil.pid_exists(plain.journal("started")[0]["pid"])
+
+
+def test_the_same_when_its_time_is_over(plain: McpServer, caller: Caller) -> None:
+    look(plain)
+    plain.order(mode="family")
+
+    with pytest.raises(Unclear):
+        caller.call("acme.book", timeout=4.0, what="a room")
+
+    assert not psutil.pid_exists(plain.journal("started")[0]["pid"])
 
 
 def test_when_the_time_is_over_it_is_asked_too(program: McpServer, caller: Caller) -> None:
