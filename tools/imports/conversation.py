@@ -44,7 +44,7 @@ from tools.imports.offers import shown
 
 CALL = "tools/call"
 ERRORS = 2  # the number of a program's standard error
-CANCELLED = -32800  # “request cancelled”, where a server says so by number
+CANCELLED = -32800  # “request cancelled”: by its number alone, whatever the words say
 NOT_EXECUTED = (INVALID_PARAMS, METHOD_NOT_FOUND)
 PATIENCE = 1.5  # seconds, for the server to hear that it should stop
 PATIENT = 20.0  # seconds that an open conversation waits for its call to be let out
@@ -142,10 +142,8 @@ class Conversation:
             return Unclear(_("No answer: %(words)s") % words)
         if error.code in NOT_EXECUTED:
             return NoEffect("refused", _("The server refused it: “%(words)s”") % words)
-        said_so = error.code == CANCELLED or "cancel" in error.message.lower()
-        return Unclear(
-            _("The server answered with an error: “%(words)s”") % words, says_cancelled=said_so
-        )
+        said = _("The server answered with an error: “%(words)s”") % words
+        return Unclear(said, says_cancelled=error.code == CANCELLED)
 
     async def _result(self, session: ClientSession, name: str, arguments: Data) -> Data:
         # Not session.call_tool: that holds a result against a schema, and knows of none that does

@@ -1,7 +1,8 @@
 """A small MCP server on its standard streams, as older ones are: it answers what was cancelled.
 
 `plain_server.py FOLDER`, with the orders and the journal of mcp_server.py. Modes: `ok`, `confirms`
-(waits, and answers a cancellation with an error that says so), `finishes` (waits, and answers a
+(waits, and answers a cancellation with the error that says so), `declines` (the same, with an error
+that says the opposite), `finishes` (waits, and answers a
 cancellation with the result), `silent` (hears nothing at all once it has begun), `stays` (answers,
 and does not end when it is told to), `family` (has another program do the work, and waits for it),
 `odd` (answers with its arguments where none belong),
@@ -79,8 +80,11 @@ def main() -> None:
                 cancelled = waiting.pop(request["params"]["requestId"])
                 if orders()["mode"] == "finishes":
                     result(cancelled)
+                elif orders()["mode"] == "declines":
+                    error = {"code": 0, "message": "It cannot be cancelled any more."}
+                    say(id=cancelled["id"], error=error)
                 else:
-                    error = {"code": 0, "message": "Request cancelled"}
+                    error = {"code": -32800, "message": "Request stopped"}
                     say(id=cancelled["id"], error=error)
     if orders()["mode"] == "stays":
         time.sleep(30)

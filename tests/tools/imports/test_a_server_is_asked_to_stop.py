@@ -52,6 +52,17 @@ def test_one_that_confirms_has_still_done_who_knows_what(plain: McpServer, calle
     assert caller.told == [(CANCELLATION, "sent"), (CANCELLATION, "acknowledged")]
 
 
+def test_one_that_declines_has_not_confirmed_whatever_its_words(
+    plain: McpServer, caller: Caller
+) -> None:
+    """L3."""
+    ended = stopped_under_way(plain, caller, "declines")
+
+    assert isinstance(ended, Unclear)
+    assert "It cannot be cancelled any more." in str(ended)
+    assert caller.told == [(CANCELLATION, "sent")]
+
+
 def test_one_that_finishes_all_the_same_has_landed(plain: McpServer, caller: Caller) -> None:
     ended = stopped_under_way(plain, caller, "finishes")
 
