@@ -6,7 +6,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.core.checks import Error, register
 
-from tools import registry
+from tools import registry, verbs
 from tools.contract import Tier
 from tools.registry import RegisteredTool
 
@@ -17,7 +17,7 @@ def gaps(item: RegisteredTool) -> list[str]:
     Registration refuses most of these; the audit looks again, since an implementation can lose
     a verb afterwards (a base class that changed, a decorator that hides it).
     """
-    found = registry.undo_gaps(item.name, item.tier, item.impl)
+    found = registry.undo_gaps(item.name, item.tier, item.impl) + verbs.gaps(item.name, item.impl)
     if item.timeout <= 0:
         found.append(f"Tool “{item.name}” has no deadline: write timeout=<seconds>.")
     if item.has_prepare and not callable(getattr(item.impl, "void", None)):

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ValidationError
 
-from tools import texts
+from tools import texts, verbs
 from tools.contract import FollowUp, Tier, ToolImplementation, Unit
 from tools.digest import args_digest, digest
 from tools.errors import BadArguments, RegistrationError
@@ -245,7 +245,7 @@ def tool(
     `timeout` and `horizon` are in seconds; a tool that only reads needs no horizon, and any other
     that says nothing has a long one. Raises RegistrationError, with a sentence that says what to
     write: no tier, no model of the arguments, no undo as the tier promises it, a name that is
-    taken, a time that makes no sense, a unit that does not add up.
+    taken, a time that makes no sense, a unit that does not add up, a verb that is `async def`.
     """
 
     def register(cls: T) -> T:
@@ -324,6 +324,7 @@ def _gaps(name: str, impl: object, tier: object, args: object) -> list[str]:
         for verb in ("describe", "commit")
         if not _has(impl, verb)
     ]
+    gaps += verbs.gaps(name, impl)
     if isinstance(tier, Tier):
         gaps += undo_gaps(name, tier, impl)
     else:

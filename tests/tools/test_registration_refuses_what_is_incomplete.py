@@ -1,9 +1,10 @@
+from functools import partial
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from tools import registry
+from tools import registry, verbs
 from tools.contract import Context, Draft, Receipt, Tier, Unit
 from tools.errors import RegistrationError
 
@@ -177,3 +178,66 @@ def test_items_can_be_told_apart() -> None:
 def test_a_time_limit_has_to_be_one(timeout: float) -> None:
     said = refused(tier=Tier.READ_ONLY, args=Args, timeout=timeout)
     assert "write timeout=<seconds>, more than 0 and at most 270" in said
+
+
+def with_verb(verb: str, method: Any) -> type:
+    """A tool that is complete but for this."""
+    return type("Odd", (Bare,), {"undo_note": "None.", verb: method})
+
+
+async def _awaits(self: Any, *given: Any) -> None: ...
+
+
+async def _awaits_and_yields(self: Any, *given: Any) -> Any:
+    yield 1
+
+
+def _yields(self: Any, *given: Any) -> Any:
+    yield 1
+
+
+class _Awaiting:
+    """What a decorator may leave in the place of a method."""
+
+    async def __call__(self, *given: Any) -> None: ...
+
+
+@pytest.mark.parametrize("verb", verbs.VERBS)
+@pytest.mark.parametrize("method", [_awaits, _awaits_and_yields, _Awaiting(), partial(_awaits, 1)])
+def test_a_verb_that_nobody_would_await_does_not_register(verb: str, method: Any) -> None:
+    cls = with_verb(verb, method)
+    said = refused(cls=cls, tier=Tier.IRREVERSIBLE, args=Args)
+    assert f"{verb} is async" in said
+    assert f"write def {verb}(self" in said
+    assert "test.bare" not in [item.name for item in registry.all()]
+
+
+@pytest.mark.parametrize("verb", [verb for verb in verbs.VERBS if verb != "drafts"])
+def test_a_verb_that_yields_does_not_register(verb: str) -> None:
+    said = refused(cls=with_verb(verb, _yields), tier=Tier.IRREVERSIBLE, args=Args)
+    assert f"{verb} yields" in said
+
+
+@pytest.mark.parametrize("verb", verbs.VERBS)
+@pytest.mark.parametrize(
+    "method",
+    [
+        staticmethod(lambda self, a, b, c, d: None),
+        classmethod(lambda cls, *, named: None),
+        lambda self, a, b, c, d: None,
+        "no method",
+    ],
+)
+def test_a_verb_that_cannot_be_called_as_it_will_be_does_not_register(
+    verb: str, method: Any
+) -> None:
+    said = refused(cls=with_verb(verb, method), tier=Tier.IRREVERSIBLE, args=Args)
+    assert f"write def {verb}(self" in said
+
+
+def test_a_static_verb_of_the_right_shape_registers() -> None:
+    methods = {"commit": staticmethod(lambda ctx, args, draft: Receipt()), "drafts": _yields}
+    cls = type("Fine", (Bare,), {"undo_note": "None.", **methods})
+    registry.tool("test.bare", tier=Tier.IRREVERSIBLE, args=Args)(cls)
+    assert "test.bare" in [item.name for item in registry.all()]
+    registry.unregister("test.bare")
