@@ -6,13 +6,17 @@ from pathlib import Path
 
 from tools import children
 
+COMMITTER = "agent@agentruns.invalid"
+
 
 class GitError(Exception):
-    """git ended with an error; `output` is what it wrote."""
+    """git ended with an error; `out` is what it wrote for programs, `err` what it wrote for people,
+    with what the other side said.
+    """
 
-    def __init__(self, command: str, output: str) -> None:
-        super().__init__(f"git {command}: {output.strip()}")
-        self.output = output
+    def __init__(self, command: str, out: str, err: str) -> None:
+        super().__init__(f"git {command}: {(out + err).strip()}")
+        self.out = out
 
 
 def git(
@@ -38,7 +42,7 @@ def git(
     ) as process:
         out, err = process.communicate(text, timeout=timeout)
     if process.returncode:
-        raise GitError(args[0], out + err)
+        raise GitError(args[0], out, err)
     return out
 
 
@@ -50,6 +54,6 @@ def _environment() -> dict[str, str]:
         "GIT_AUTHOR_NAME": "agentruns",
         "GIT_AUTHOR_EMAIL": "agent@agentruns.invalid",
         "GIT_COMMITTER_NAME": "agentruns",
-        "GIT_COMMITTER_EMAIL": "agent@agentruns.invalid",
+        "GIT_COMMITTER_EMAIL": COMMITTER,
         "LC_ALL": "C",
     }

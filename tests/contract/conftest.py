@@ -3,9 +3,10 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pydantic import BaseModel
@@ -15,7 +16,7 @@ from tests.contract.hands import HANDS, Hands, Scene
 from tests.tools.builtin.shop import opened
 from tests.tools.conftest import NewContext, RunningWorld, _world_process, new_context, world
 from tools import registry
-from tools.contract import Context, Data, Draft, Receipt, Tier
+from tools.contract import Context, Data, Draft, ItemsInMemory, Receipt, Tier
 from tools.registry import RegisteredTool
 from tools.secrets import has_secrets
 
@@ -60,6 +61,11 @@ class Trial:
     @property
     def impl(self) -> Any:
         return self.tool.impl
+
+    def of_another(self) -> "Trial":
+        """A call of the same tool that is none of ours."""
+        ctx = replace(self.ctx, request_id=f"req_{uuid4().hex}", items=ItemsInMemory())
+        return replace(self, ctx=ctx, raw=self.hands.fit(self.scene, example_of(self.tool)))
 
     def prepare(self) -> Draft | None:
         """As a ledger keeps it: as JSON."""

@@ -115,9 +115,12 @@ def find(ctx: Context, name: str, text: str) -> list[Stored]:
     if answer.status_code != 207:
         raise ValueError(f"the calendar answered {answer.status_code}")
     try:
-        there = [_stored(item) for item in fromstring(answer.content).iter(f"{_DAV}response")]
+        items = list(fromstring(answer.content).iter(f"{_DAV}response"))
     except SyntaxError as error:
         raise ValueError("the calendar answered with something else than XML") from error
+    if any(" 507 " in (item.findtext(f"{_DAV}status") or "") for item in items):
+        raise ValueError("the calendar has more events than it listed")  # RFC 5323, 3.3
+    there = [_stored(item) for item in items]
     # The filter looks for the text anywhere in it, and not every server has filters.
     return [
         each

@@ -168,6 +168,8 @@ class CalendarCreateEvent:
             stored = caldav.get(ctx, caldav.href_of(ctx.request_id))
             if stored is None:
                 return NotLanded()
+            if str(stored.event.get("uid", "")) != ctx.request_id:
+                return Unknown("the calendar answered with another event")
             return _created(ctx, stored) if stored.etag else Unknown("the calendar says no version")
         except (httpx2.HTTPError, ValueError) as error:
             return Unknown(caldav.why(error))
@@ -271,6 +273,8 @@ class _Change:
         """Ask the calendar for an event that has our mark, be it changed again since."""
         try:
             found = caldav.find(ctx, caldav.MARK, ctx.request_id)
+            # Our marks go along where somebody copies the event; the seal holds for one alone.
+            found.sort(key=lambda stored: caldav.kept_in(stored, ctx.request_id) is None)
             return self._receipt(ctx, found[0]) if found else NotLanded()
         except (httpx2.HTTPError, ValueError) as error:
             return Unknown(caldav.why(error))

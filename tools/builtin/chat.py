@@ -1,6 +1,6 @@
 """Chat messages, over an HTTP API of Slack's shape."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import httpx2
 from django.conf import settings
@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from tools.builtin import http
+from tools.builtin import http, lists
 from tools.builtin.fields import each_once
 from tools.builtin.words import listed, shortened
 from tools.contract import (
@@ -115,7 +115,8 @@ class ChatAnnounce:
         done = ctx.items.done()
         for number, channel in enumerate(args.channels, start=1):
             if channel not in done:
-                done[channel] = _item(_post(ctx, ctx.item_id(number), channel, args.text))
+                key = ctx.item_id(number)
+                done[channel] = _item(key, _post(ctx, key, channel, args.text))
                 ctx.checkpoint(channel, done[channel])
         return Receipt({"items": done}, f"The message was posted to {', '.join(args.channels)}.")
 
@@ -124,10 +125,10 @@ class ChatAnnounce:
         there = ctx.items.done()
         try:
             for number in range(len(there) + 1, MOST_CHANNELS + 1):
-                message = _find(ctx, ctx.item_id(number))
+                message = _find(ctx, key := ctx.item_id(number))
                 if message is None:
                     break
-                there[message["channel"]] = _item(message)
+                there[message["channel"]] = _item(key, message)
         except (httpx2.HTTPError, ValueError, KeyError) as error:
             return Unknown(http.why(error))
         return Receipt({"items": there}) if there else NotLanded()
@@ -166,22 +167,23 @@ def _post(ctx: Context, key: str, channel: str, text: str) -> Data:
             _("The chat refused the message: %(reason)s") % {"reason": answer.get("error")},
         )
     message: Data = answer["message"]
+    lists.must_be_ours(message.get("client_msg_id"), key)
     return message
 
 
-def _find(ctx: Context, key: str) -> dict[str, Any] | None:
+def _find(ctx: Context, key: str) -> Data | None:
+    """The message with our id. Raises ValueError where the answer decides nothing."""
     answer = http.request(
         ctx, "GET", f"{settings.CHAT_URL}/conversations.history", params={"client_msg_id": key}
     )
     answer.raise_for_status()
-    messages = answer.json()["messages"]
-    return messages[0] if messages else None
+    return lists.with_key(answer.json()["messages"], "client_msg_id", key)
 
 
 def _delete(ctx: Context, key: str, kept: Data) -> UndoResult:
     """Delete the message that was posted with `key` and left the receipt `kept`."""
     channel, ts = kept.get("channel"), kept.get("ts")
-    if not channel or not ts:
+    if not channel or not ts or not key:
         return CannotUndo(_("The receipt does not say which message it was."))
     message = _find(ctx, key)
     if message and message["text"] != kept["text"]:
@@ -249,9 +251,9 @@ def _kept(message: Data) -> Data:
     return {"channel": message["channel"], "ts": message["ts"], "text": message["text"]}
 
 
-def _item(message: Data) -> Data:
+def _item(key: str, message: Data) -> Data:
     """An item's receipt says under which id it was posted: a ledger keeps no order of keys."""
-    return {"id": message["client_msg_id"]} | _kept(message)
+    return {"id": key} | _kept(message)
 
 
 def _receipt(message: Data) -> Receipt:

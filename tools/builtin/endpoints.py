@@ -13,12 +13,14 @@ The file that HTTP_ENDPOINTS names is a list; `http.<name>` is registered for ea
       undo: {method: DELETE, url: "https://warehouse.example/deliveries/{request_id}"}
       undo_note: Cancels the delivery, unless it has left.
 
-`status_url` is asked for look-up: 2xx means that it is there, 404 or 410 that it is not. `horizon`:
-for so many seconds after an answer failed to come, the system may still act on what it was sent
-(0: it can promise that it will not; left out: 15 minutes); until then “it is not there” decides
-nothing. `undo` is the compensating request; with an answer that had an ETag it is sent with
-If-Match, and 409 or 412 mean that somebody changed the thing since. Each is given by the operator,
-never by a model: that writes the body alone. `${NAME}` is a variable of the environment.
+`status_url` is asked for look-up: 2xx with JSON that has the request id as one of its values means
+that it is there, 404 or 410 that it is not. `horizon`: for so many seconds after an answer failed
+to come, the system may still act on what it was sent (0: it can promise that it will not; left out:
+15 minutes); until then “it is not there” decides nothing. `undo` is the compensating request; with
+an answer that had an ETag it is sent with If-Match, and 409 or 412 mean that somebody changed the
+thing since. Both addresses name the call by `{request_id}`, so that they are about no other's. Each
+is given by the operator, never by a model: that writes the body alone. `${NAME}` is a variable of
+the environment.
 """
 
 import os
@@ -75,6 +77,12 @@ def _address(text: str) -> str:
     return text
 
 
+def _address_of_one(text: str) -> str:
+    if "{request_id}" not in text:
+        raise ValueError("must say which one it is about: write {request_id} in it")
+    return _address(text)
+
+
 def _by_language(words: dict[str, str]) -> dict[str, str]:
     known = [name for name, _title in settings.LANGUAGES]
     if "en" not in words or set(words) - set(known):
@@ -83,6 +91,7 @@ def _by_language(words: dict[str, str]) -> dict[str, str]:
 
 
 Address = Annotated[str, AfterValidator(_address)]
+AddressOfOne = Annotated[str, AfterValidator(_address_of_one)]
 # What people read: one sentence, or one for each language.
 Words = Sentence | Annotated[dict[str, Sentence], AfterValidator(_by_language)]
 
@@ -95,7 +104,7 @@ class Undo(_Strict):
     """The request that takes an effect back."""
 
     method: Method
-    url: Address
+    url: AddressOfOne
     body: JsonValue = None
 
 
@@ -108,7 +117,7 @@ class Endpoint(_Strict):
     method: Method = "POST"
     url: Address
     headers: dict[str, str] = {}
-    status_url: Address | None = None
+    status_url: AddressOfOne | None = None
     undo: Undo | None = None
     undo_note: Words | None = None
     example: JsonValue = {}
@@ -224,7 +233,9 @@ class EndpointTool:
         except httpx2.HTTPError as error:
             return Unknown(http.why(error))
         if answer.is_success:
-            return self._receipt(answer)
+            if _names(answer, ctx.request_id):
+                return self._receipt(answer)
+            return Unknown("the status URL answered without the request id")
         if answer.status_code in (404, 410):
             return NotLanded()
         return Unknown(f"the status URL answered {answer.status_code}")
@@ -275,6 +286,22 @@ class EndpointTool:
 
 def _for_call(ctx: Context, url: str) -> str:
     return _filled(url).replace("{request_id}", quote(ctx.request_id, safe=""))
+
+
+def _names(answer: httpx2.Response, key: str) -> bool:
+    """Whether the JSON of an answer has the key as a value, at whatever place."""
+    try:
+        left = [answer.json()]
+    except ValueError:
+        return False
+    while left:
+        value = left.pop()
+        if value == key:
+            return True
+        left += (
+            value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+        )
+    return False
 
 
 def _filled(text: str) -> str:

@@ -32,9 +32,11 @@ from tools.contract import (
     Unknown,
 )
 from tools.errors import NoEffect
-from tools.gitcli import GitError, git
+from tools.gitcli import COMMITTER, GitError, git
 from tools.registry import tool
 
+# What stands for a commit that is no longer ours: it is the tip of no branch.
+_CHANGED = "0" * 40
 _BAD_BRANCH = re.compile(r"\.\.|//|/\.|\.(?:$|/)|\.lock(?:$|/)|/$")
 
 
@@ -57,8 +59,8 @@ def _path(path: str) -> str:
 
 
 def _message(text: str) -> str:
-    if re.search(r"^\W*Request-Id\s*:", text, re.IGNORECASE | re.MULTILINE):
-        raise ValueError("a line may not begin with “Request-Id:”: that line is ours")
+    if found := re.search(r"^\W*(Request-(Id|Branch))\s*:", text, re.IGNORECASE | re.MULTILINE):
+        raise ValueError(f"a line may not begin with “{found[1]}:”: that line is ours")
     return text
 
 
@@ -176,10 +178,11 @@ class GitOpenDraft:
         try:
             branch, commit = _find_branch(ctx)
             pull = pulls.find(ctx, branch=branch)
+            if pull and not branch:  # it was deleted since, or is somebody else's by now
+                branch, commit = pull["head"]["ref"], pull["head"]["sha"]
+                commit = _CHANGED if _tip(ctx, branch) else commit
         except (GitError, subprocess.TimeoutExpired, httpx2.HTTPError, ValueError) as error:
             return Unknown(http.why(error))
-        if pull and not branch:  # the branch was deleted since
-            branch, commit = pull["head"]["ref"], pull["head"]["sha"]
         return _receipt(branch, commit, pull) if branch else NotLanded()
 
     def compensate(self, ctx: Context, receipt: Receipt) -> UndoResult:
@@ -254,6 +257,7 @@ def _commit_privately(ctx: Context, args: OpenDraft, clone: Path) -> str:
     # -z: paths as they are, without git's quoting.
     run("update-index", "--add", "-z", "--index-info", text="\0".join(entries) + "\0")
     message = f"{args.message.strip()}\n\nRequest-Id: {ctx.request_id}\n"
+    message += f"Request-Branch: {args.branch}\n"
     return run("commit-tree", run("write-tree"), "-p", "FETCH_HEAD", "-F", "-", text=message)
 
 
@@ -292,8 +296,10 @@ def _push(ctx: Context, branch: str, draft: Draft) -> str:
 
 
 def _was_rejected(error: GitError) -> bool:
-    """Whether the remote answered no, as opposed to not answering."""
-    return bool(re.search(r"^!\t.*\[(remote )?rejected\]", error.output, re.MULTILINE))
+    """Whether the remote answered no, as opposed to not answering: by what git itself reports for
+    programs, never by what the remote has to say.
+    """
+    return bool(re.search(r"^!\t\S*\t\[(remote )?rejected\]", error.out, re.MULTILINE))
 
 
 def _tip(ctx: Context, branch: str) -> str | None:
@@ -303,7 +309,9 @@ def _tip(ctx: Context, branch: str) -> str | None:
 
 
 def _find_branch(ctx: Context) -> tuple[str, str]:
-    """The branch that holds our commit, also below later commits; ("", "") if there is none."""
+    """The branch that we pushed, and our commit, be it below later ones or on other branches, too;
+    _CHANGED in its place if somebody else has committed it anew. ("", "") if there is none.
+    """
     with tempfile.TemporaryDirectory(prefix="lookup-") as folder:
 
         def run(*command: str) -> str:
@@ -312,11 +320,12 @@ def _find_branch(ctx: Context) -> tuple[str, str]:
         run("init", "--quiet", "--bare")
         run("fetch", "--quiet", "--", settings.GIT_REMOTE, "+refs/heads/*:refs/heads/*")
         trailer = f"^Request-Id: {re.escape(ctx.request_id)}$"
-        found = run("log", "--branches", "-E", f"--grep={trailer}", "--format=%H").split()
-        if not found:
-            return "", ""
-        names = run("branch", "--format=%(refname:lstrip=2)", f"--contains={found[-1]}")
-        return names.splitlines()[0], found[-1]
+        told = "%H %ce %(trailers:key=Request-Branch,valueonly,separator=%x20)"
+        found = run("log", "--branches", "-E", f"--grep={trailer}", f"--format={told}").splitlines()
+    if not found:
+        return "", ""
+    commit, committer, branch = found[-1].split()
+    return branch, commit if committer == COMMITTER else _CHANGED
 
 
 def _delete_branch(ctx: Context, branch: str, commit: str) -> bool:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from tools.builtin import http
+from tools.builtin import http, lists
 from tools.builtin.fields import Line
 from tools.contract import (
     CannotUndo,
@@ -138,10 +138,11 @@ class PaymentsAuthorizeCapture:
                 _void(ctx, held["id"])
 
     def drafts(self) -> list[str]:
-        """The request ids of all reservations of ours that are open."""
+        """The request ids of all reservations that are open and name one."""
         answer = http.request(_SWEEP, "GET", _url(), params={"status": "authorized"})
         answer.raise_for_status()
-        ids = [held["metadata"].get("request_id") for held in answer.json()["authorizations"]]
+        there = lists.records(answer.json()["authorizations"])
+        ids = [_request_id(held) for held in there if held["status"] == "authorized"]
         return [str(request_id) for request_id in ids if request_id]
 
     def commit(self, ctx: Context, args: Payment, draft: Draft | None) -> Receipt:
@@ -157,13 +158,15 @@ class PaymentsAuthorizeCapture:
                 _("The reserved amount could not be taken, so nothing was charged."),
                 status=answer.status_code,
             )
-        return _receipt(answer.json())
+        taken = answer.json()
+        lists.must_be_ours(_request_id(taken), ctx.request_id)
+        return _receipt(taken)
 
     def lookup(self, ctx: Context) -> LookupResult:
         """Ask for our reservations: what is only reserved, or was let go, moved no money."""
         try:
-            taken = [held for held in _attempts(ctx) if held["capture"]]
-            return _receipt(taken[0]) if taken else NotLanded()
+            taken = next((held for held in _attempts(ctx) if held["capture"]), None)
+            return _receipt(taken) if taken else NotLanded()
         except (httpx2.HTTPError, ValueError, KeyError) as error:
             return Unknown(http.why(error))
 
@@ -228,6 +231,7 @@ def _authorize(ctx: Context, args: Payment) -> Data:
                 "declined", _("The payment was declined: %(reason)s.") % {"reason": reason}
             )
         held: Data = answer.json()
+        lists.must_be_ours(_request_id(held), ctx.request_id)
         if held["status"] != "voided":
             return held
     raise NoEffect("not_prepared", _("The amount was reserved and let go too often."))
@@ -268,15 +272,30 @@ def _void(ctx: Context, authorization: str) -> None:
 
 
 def _attempts(ctx: Context) -> Iterator[Data]:
-    """Every authorisation of this call, in order."""
+    """Every authorisation of this call, in order. Raises NotFiltered at the end, where the service
+    has listed those of others, too: then it may have more of ours.
+    """
+    known: set[Any] = set()
+    has_others = False
     for number in range(MOST_AUTHORIZATIONS):
         params = {"idempotency_key": _key(ctx, number)}
         answer = http.request(ctx, "GET", _url(), params=params)
         answer.raise_for_status()
-        found = answer.json()["authorizations"]
-        if not found:
-            return
-        yield from found
+        there = lists.records(answer.json()["authorizations"])
+        ours = [held for held in there if _request_id(held) == ctx.request_id]
+        has_others |= len(ours) < len(there)
+        new = [held for held in ours if held["id"] not in known]
+        if not new:
+            break
+        known |= {held["id"] for held in new}
+        yield from new
+    if has_others:
+        raise lists.NotFiltered
+
+
+def _request_id(held: Data) -> Any:
+    """What we have put into it, where it comes back."""
+    return (held.get("metadata") or {}).get("request_id")
 
 
 def _key(ctx: Context, number: int) -> str:

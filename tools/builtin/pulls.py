@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from tools.builtin import http
+from tools.builtin import http, lists
 from tools.contract import Context
 from tools.errors import NoEffect
 
@@ -41,13 +41,15 @@ def open_draft(
         found = find(ctx, branch=branch) if refusal.data.get("status") == 422 else None
         return found, f"{refusal} {refusal.data.get('answer', '')[:_MOST_TEXT]}".strip()
     pull: Pull = answer.json()
+    lists.must_be_ours(key_of(pull) or None, ctx.request_id)
     return pull, ""
 
 
 def find(ctx: Context, *, branch: str = "") -> Pull | None:
     """The request of this call, among those for `branch`, or else among the newest ones.
 
-    A look-up comes soon after its call: 300 are looked through, not the whole history.
+    A look-up comes soon after its call: 300 are looked through, not the whole history, as long as
+    they are the newest ones.
     Raises httpx2.HTTPError or ValueError where there is no clear answer.
     """
     return next((pull for pull in _newest(ctx, branch) if key_of(pull) == ctx.request_id), None)
@@ -82,15 +84,22 @@ def _newest(ctx: Context, branch: str) -> Iterator[Pull]:
     params = {"state": "all", "sort": "created", "direction": "desc", "per_page": str(_PAGE)}
     if branch:
         params["head"] = f"{_owner()}:{branch}"
+    numbers: list[int] = []
     for page in range(1, _MOST_PAGES + 1):
         answer = http.request(
             ctx, "GET", _url("/pulls"), params=params | {"page": str(page)}, headers=_headers()
         )
         answer.raise_for_status()
-        pulls: list[Pull] = answer.json()
-        yield from pulls
-        if len(pulls) < _PAGE:
+        pulls = lists.records(answer.json())
+        if not pulls:
             return
+        new = [pull for pull in pulls if pull["number"] not in numbers]
+        if not new:
+            break  # it knows no pages: this was the first one again
+        yield from new
+        numbers += [pull["number"] for pull in new]
+    if numbers != sorted(numbers, reverse=True):
+        raise ValueError("the newest requests are not listed first, and there may be more of them")
 
 
 def _url(path: str) -> str:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, ConfigDict
 
-from tools.builtin import http
+from tools.builtin import http, lists
 from tools.builtin.fields import Line, Text
 from tools.contract import (
     CannotUndo,
@@ -62,7 +62,9 @@ class TicketsCreate:
             json={"title": args.title, "body": args.body},
             headers={"Idempotency-Key": ctx.request_id},
         )
-        return _receipt(answer.json())
+        ticket = answer.json()
+        lists.must_be_ours(ticket.get("key"), ctx.request_id)
+        return _receipt(ticket)
 
     def lookup(self, ctx: Context) -> LookupResult:
         """Ask for the ticket that was opened with our key."""
@@ -74,8 +76,8 @@ class TicketsCreate:
                 params={"idempotency_key": ctx.request_id},
             )
             answer.raise_for_status()
-            found = answer.json()["tickets"]
-            return _receipt(found[0]) if found else NotLanded()
+            found = lists.with_key(answer.json()["tickets"], "key", ctx.request_id)
+            return _receipt(found) if found else NotLanded()
         except (httpx2.HTTPError, ValueError, KeyError) as error:
             return Unknown(http.why(error))
 

@@ -1,5 +1,6 @@
 """git.open_draft: the API takes no idempotency key, so a line in the request's text tells ours."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from pytest_django.fixtures import Settings
 from tests.tools.builtin.answering import answering
 from tests.tools.builtin.calls import act, arguments, lookup, prepare, tool, undo
 from tests.tools.conftest import NewContext, RunningWorld
-from tools.contract import Changed, Draft, Receipt, UndoReceipt
+from tools.contract import Changed, Draft, NotLanded, Receipt, UndoReceipt, Unknown
 from tools.gitcli import git
 
 NAME = "git.open_draft"
@@ -110,8 +111,28 @@ def test_the_token_goes_along_and_the_version_of_the_api(
     with answering(200, {}, "[]") as server:
         settings.GIT_API_URL = f"{server.url}/repos/own/team"
         prepare(NAME, new_context(), arguments(NAME, branch="q3"))
-    (asked,) = server.requests
+    (asked,) = server.requests  # an empty page is the last one
     assert asked.path.startswith("/repos/own/team/pulls?state=all")
     assert "head=own%3Aq3" in asked.path
     assert asked.headers["Authorization"] == "Bearer tok_1"
     assert asked.headers["X-GitHub-Api-Version"] == "2022-11-28"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "decides"),
+    [([3, 2, 1], True), ([1, 2, 3], False)],
+    ids=["newest first", "oldest first"],
+)
+def test_a_list_without_pages_decides_only_if_the_newest_come_first(
+    numbers: list[int],
+    decides: bool,
+    world: RunningWorld,
+    new_context: NewContext,
+    settings: Settings,
+) -> None:
+    """N17: it answers the same to each question; there may be more."""
+    others = [{"number": number, "body": "Mine"} for number in numbers]
+    with answering(200, {}, json.dumps(others)) as server:
+        settings.GIT_API_URL = f"{server.url}/repos/own/team"
+        found = lookup(NAME, new_context())
+    assert isinstance(found, NotLanded if decides else Unknown)

@@ -94,6 +94,28 @@ def test_a_status_url_that_says_neither_yes_nor_no_decides_nothing(
 
 
 @pytest.mark.parametrize(
+    ("body", "is_there"),
+    [
+        ('{"key": "%s"}', True),
+        ('{"data": {"deliveries": [{"id": 1}, {"key": "%s"}]}}', True),
+        ('{"deliveries": []}', False),
+        ('{"deliveries": [{"key": "req_of_somebody_else"}]}', False),
+        ('{"note": "not %s"}', False),
+        ("%s", False),
+    ],
+)
+def test_a_status_url_says_yes_with_the_request_id_alone(
+    body: str, is_there: bool, register: Register, new_context: NewContext
+) -> None:
+    """N17: it may answer with whatever it has."""
+    ctx = new_context()
+    with answering(200, {}, body.replace("%s", ctx.request_id)) as server:
+        name = register(url="https://host/x", status_url=f"{server.url}/?key={{request_id}}")
+        found = lookup(name, ctx)
+    assert isinstance(found, Receipt if is_there else Unknown)
+
+
+@pytest.mark.parametrize(
     ("status", "result"),
     [
         (200, UndoReceipt),
@@ -108,12 +130,12 @@ def test_what_the_compensating_request_was_answered_is_what_undo_says(
     status: int, result: type, register: Register, new_context: NewContext
 ) -> None:
     with answering(status, {}) as server:
-        undoing = {"method": "PUT", "url": f"{server.url}/undo", "body": {"cancel": True}}
-        name = register(url="https://host/x", undo=undoing)
+        undoing = {"method": "PUT", "url": f"{server.url}/{{request_id}}", "body": {"off": True}}
+        name, ctx = register(url="https://host/x", undo=undoing), new_context()
         receipt = Receipt({"endpoint": "mine", "etag": '"7"'})
-        assert isinstance(undo(name, new_context(), receipt), result)
+        assert isinstance(undo(name, ctx, receipt), result)
     (asked,) = server.requests
-    assert (asked.method, asked.path, asked.body) == ("PUT", "/undo", '{"cancel":true}')
+    assert (asked.method, asked.path, asked.body) == ("PUT", f"/{ctx.request_id}", '{"off":true}')
     assert asked.headers["If-Match"] == '"7"'
 
 
@@ -121,7 +143,8 @@ def test_an_undo_without_an_answer_is_tried_again(
     register: Register, new_context: NewContext
 ) -> None:
     with answering(500, {}) as server:
-        name = register(url="https://host/x", undo={"method": "DELETE", "url": server.url})
+        undoing = {"method": "DELETE", "url": f"{server.url}/{{request_id}}"}
+        name = register(url="https://host/x", undo=undoing)
         with pytest.raises(httpx2.HTTPStatusError):
             undo(name, new_context(), Receipt({"endpoint": "mine"}))
 
@@ -143,8 +166,10 @@ GOOD = "name: one, title: One, explains: One thing., url: 'https://host/x'"
         ("- {name: one}", "0.title: Field required"),
         (f"- {{{GOOD}, colour: red}}", "0.colour: Extra inputs are not permitted"),
         (f"- {{{GOOD}, method: GET}}", "0.method: Input should be 'POST', 'PUT', "),
-        (f"- {{{GOOD}, undo: {{method: DELETE, url: 'ftp://x'}}}}", "0.undo.url: "),
-        (f"- {{{GOOD}, status_url: 'host/x'}}", "must begin with https:// or http://"),
+        (f"- {{{GOOD}, undo: {{method: DELETE, url: 'ftp://{{request_id}}'}}}}", "0.undo.url: "),
+        (f"- {{{GOOD}, status_url: 'host/{{request_id}}'}}", "must begin with https:// or http://"),
+        (f"- {{{GOOD}, status_url: 'https://host/x'}}", "write {request_id} in it"),
+        (f"- {{{GOOD}, undo: {{method: DELETE, url: 'https://host/x'}}}}", "write {request_id} in"),
         (f"- {{{GOOD}, headers: {{A: '${{NO_SUCH}}'}}}}", "no variable NO_SUCH"),
         (f"- {{{GOOD}}}\n- {{{GOOD}}}", "the name one is taken"),
         (f"- {{{GOOD.replace('name: one', 'name: request')}}}", "the name request is taken"),

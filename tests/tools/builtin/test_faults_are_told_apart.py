@@ -13,7 +13,7 @@ from tests.tools.builtin.calls import EFFECTS, WITH_LOOKUP, act, lookup
 from tests.tools.conftest import NewContext, RunningWorld
 from tools.builtin import http
 from tools.contract import Receipt
-from tools.errors import NoEffect
+from tools.errors import NoEffect, Unclear
 
 Ask = Callable[..., httpx2.Response]
 
@@ -180,3 +180,25 @@ def test_a_mail_with_one_refused_recipient_goes_to_nobody(
     with pytest.raises(NoEffect):
         act("email.send", ctx, to=["refused@team.example", "bo@team.example"])
     assert world.effects(ctx) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "answer"),
+    [
+        ("chat.post_message", "CHAT_URL", '{"ok": true, "message": {"client_msg_id": "req_x"}}'),
+        ("tickets.create", "TICKETS_URL", '{"id": "T-1", "key": "req_x", "version": 1}'),
+        (
+            "payments.authorize_capture",
+            "PAYMENTS_URL",
+            '{"id": "A-1", "status": "authorized", "metadata": {"request_id": "req_x"}}',
+        ),
+    ],
+)
+def test_an_answer_that_names_another_call_is_no_receipt(
+    name: str, setting: str, answer: str, settings: Settings, new_context: NewContext
+) -> None:
+    """N17."""
+    with answering(200, {}, answer) as server:
+        setattr(settings, setting, server.url)
+        with pytest.raises(Unclear, match="about something else than this call"):
+            act(name, new_context())

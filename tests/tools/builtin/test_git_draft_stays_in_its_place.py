@@ -7,7 +7,7 @@ from pytest_django.fixtures import Settings
 
 from tests.tools.builtin.calls import act, arguments, lookup, prepare, tool, undo
 from tests.tools.conftest import NewContext, RunningWorld
-from tools.contract import NotLanded, Receipt, UndoReceipt
+from tools.contract import Changed, NotLanded, Receipt, UndoReceipt
 from tools.errors import BadArguments, NoEffect
 from tools.gitcli import git
 
@@ -194,3 +194,40 @@ def test_undo_of_a_branch_whose_draft_was_refused_deletes_the_branch(
     assert isinstance(undo("git.open_draft", ctx, partial), UndoReceipt)
     branch = f"refs/heads/{receipt.data['branch']}"
     assert git("ls-remote", "--", str(world.folder / "repo.git"), branch, timeout=10) == ""
+
+
+def test_a_look_up_names_our_branch_wherever_its_commit_went(
+    world: RunningWorld, new_context: NewContext
+) -> None:
+    """Somebody put our commit on a branch of their own, and deleted ours: that one is theirs."""
+    ctx, repo = new_context(), world.folder / "repo.git"
+    receipt = act(NAME, ctx)
+    branch, commit = receipt.data["branch"], receipt.data["commit"]
+    theirs = f"a-{branch}"
+    git("branch", theirs, commit, cwd=repo, timeout=10)
+    git("branch", "-D", branch, cwd=repo, timeout=10)
+
+    found = lookup(NAME, ctx)
+
+    assert isinstance(found, Receipt)
+    assert (found.data["branch"], found.data["commit"]) == (branch, commit)
+    assert isinstance(undo(NAME, ctx, found), UndoReceipt)
+    assert git("rev-parse", theirs, cwd=repo, timeout=10).strip() == commit
+
+
+def test_undo_leaves_alone_what_somebody_has_committed_anew(
+    world: RunningWorld, new_context: NewContext, tmp_path: Path
+) -> None:
+    ctx, repo, work = new_context(), str(world.folder / "repo.git"), tmp_path / "colleague"
+    branch = act(NAME, ctx).data["branch"]
+    git("clone", "--quiet", "--branch", branch, "--", repo, str(work), timeout=20)
+    bo = {"GIT_COMMITTER_EMAIL": "bo@team.example"}
+    git("commit", "--quiet", "--amend", "--no-edit", cwd=work, timeout=20, env=bo)
+    git("push", "--quiet", "--force", "origin", branch, cwd=work, timeout=20)
+
+    found = lookup(NAME, ctx)
+
+    assert isinstance(found, Receipt)
+    assert found.data["branch"] == branch
+    assert isinstance(undo(NAME, ctx, found), Changed)
+    assert git("branch", "--list", branch, cwd=Path(repo), timeout=10).strip() == branch
