@@ -2,26 +2,41 @@
 
 Celery's own pool of processes has its parent speak with its children through pipes. When children
 are killed and the broker goes and comes back, that parent can wait on such a pipe for ever. These
-speak with nobody: each is a worker of its own, so that one which hangs or dies takes its own task
-with it and nothing else; and being forked, an heir is there at once.
+tell their parent one thing at most: each is a worker of its own, so that one which hangs or dies
+takes its own task with it and nothing else; and being forked, an heir is there at once.
 """
 
 import os
+import select
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from types import FrameType
 
 QUICK_DEATH = 5.0  # seconds: who ends sooner than this would end again
 PAUSE = 1.0  # seconds before its heir starts
 ENDINGS = (signal.SIGTERM, signal.SIGINT)
+HEARD = (*ENDINGS, signal.SIGCHLD)
+PID = 8  # bytes of one, in what a child writes
+
+
+@dataclass
+class _Child:
+    number: int
+    since: float = field(default_factory=time.monotonic)
+    is_held_up: bool = False
 
 
 class Forks:
     """`count` processes that do `work(number)`; each that ends has an heir with its number.
+
+    One that says `held_up()` has an heir too, and goes on by itself: what it waits for may still
+    come, and is worth knowing. There are as many of these as of the others, at most; of more, the
+    one that has been held up for the longest is killed.
 
     SIGTERM and SIGINT to the parent are SIGTERM for all of them, and the end of it. When the
     parent dies otherwise, each gets SIGTERM as well. `say` is told of every unexpected end.
@@ -31,53 +46,82 @@ class Forks:
         self._numbers = range(1, count + 1)
         self._work = work
         self._say = say
-        self._children: dict[int, tuple[int, float]] = {}  # pid: its number, when it started
+        self._children: dict[int, _Child] = {}  # by pid, in the order of their birth
         self._is_ending = False
         # Nothing is ever written: what the children read is the end, when the parent has died.
         self._lifeline, self._held = os.pipe()
+        # The parent's: the numbers of its signals, and the pids of children that are held up.
+        self._woken, self._wake = os.pipe()
+        self._told, self._tell = os.pipe()
+        os.set_blocking(self._wake, False)
 
     def keep(self) -> None:
         """Keep them there. Returns when all have ended because they should."""
-        for ending in ENDINGS:
-            signal.signal(ending, self._end)
+        signal.set_wakeup_fd(self._wake)
+        for each in HEARD:
+            signal.signal(each, _heard)
         for number in self._numbers:
             self._fork(number)
         while self._children:
-            pid, status = os.wait()
-            number, since = self._children.pop(pid)
-            if self._is_ending:
-                continue
-            self._say(f"process {number} ended: {_how(status)}")
-            if time.monotonic() - since < QUICK_DEATH and not os.WIFSIGNALED(status):
-                time.sleep(PAUSE)
-            self._fork(number)
+            ready = select.select([self._woken, self._told], [], [])[0]
+            if self._woken in ready and set(os.read(self._woken, 4096)) & set(ENDINGS):
+                self._end()
+            if self._told in ready:
+                self._stand_in_for(int.from_bytes(os.read(self._told, PID)))
+            self._bury()
 
-    def _end(self, _signal: int, _frame: FrameType | None) -> None:
+    def held_up(self) -> None:
+        """Said in a child, by any of its threads: it will not take another task for long."""
+        os.write(self._tell, os.getpid().to_bytes(PID))
+
+    def _bury(self) -> None:
+        """Take note of those that have ended."""
+        with suppress(ChildProcessError):  # there is none any more
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = ended
+                child = self._children.pop(pid)
+                if self._is_ending or child.is_held_up:
+                    continue
+                self._say(f"process {child.number} ended: {_how(status)}")
+                if time.monotonic() - child.since < QUICK_DEATH and not os.WIFSIGNALED(status):
+                    time.sleep(PAUSE)
+                self._fork(child.number)
+
+    def _stand_in_for(self, pid: int) -> None:
+        child = self._children.get(pid)
+        if child is None or child.is_held_up or self._is_ending:
+            return
+        child.is_held_up = True
+        self._say(f"process {child.number} is held up: another one stands in for it")
+        held_up = [each for each, known in self._children.items() if known.is_held_up]
+        for oldest in held_up[: -len(self._numbers)]:
+            _kill(oldest, signal.SIGKILL)
+        self._fork(child.number)
+
+    def _end(self) -> None:
         self._is_ending = True
         for pid in self._children:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
+            _kill(pid, signal.SIGTERM)
 
     def _fork(self, number: int) -> None:
-        # An ending in here would miss the newborn, or find it with its parent's handler.
-        signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+        # What comes meanwhile is for the parent: the newborn has its handlers and its pipe.
+        signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
         try:
-            if self._is_ending:
-                return
             pid = os.fork()
             if pid == 0:
                 self._live(number)
-            self._children[pid] = (number, time.monotonic())
+            self._children[pid] = _Child(number)
         finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
 
     def _live(self, number: int) -> None:
         code = 1
         try:
             os.close(self._held)
-            for ending in ENDINGS:
-                signal.signal(ending, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
+            signal.set_wakeup_fd(-1)
+            for each in HEARD:
+                signal.signal(each, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
             threading.Thread(target=self._end_with_parent, daemon=True).start()
             self._work(number)
             code = 0
@@ -93,6 +137,15 @@ class Forks:
     def _end_with_parent(self) -> None:
         os.read(self._lifeline, 1)
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _heard(_signal: int, _frame: FrameType | None) -> None:
+    """The wake-up pipe has its number."""
+
+
+def _kill(pid: int, how: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, how)
 
 
 def _how(status: int) -> str:

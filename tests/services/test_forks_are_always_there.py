@@ -22,7 +22,8 @@ def work(number):
     (folder / f"{os.getpid()}.{number}").touch()
     %s
 
-Forks(2, work, say=lambda text: print(text, flush=True)).keep()
+forks = Forks(2, work, say=lambda text: print(text, flush=True))
+forks.keep()
 print("all have ended", flush=True)
 """
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -110,6 +111,37 @@ def test_the_end_waits_for_the_work_that_is_being_done(
     assert parent.wait(10) == 0
     assert parent.stdout
     assert sorted(parent.stdout.read().splitlines()) == ["all have ended", "done", "done"]
+
+
+HELD_UP = "forks.held_up()\n    signal.pause()"
+
+
+def test_one_that_is_held_up_has_an_heir_and_goes_on(
+    start: Start, tmp_path: Path, eventually: Eventually
+) -> None:
+    parent = start(f"number == 1 and len(list(folder.iterdir())) < 3 and {HELD_UP}")
+    eventually(lambda: sorted(born(tmp_path).values()) == [1, 1, 2])
+    assert all(map(is_alive, born(tmp_path)))
+    held_up = min(pid for pid, number in born(tmp_path).items() if number == 1)
+    os.kill(held_up, signal.SIGKILL)
+    eventually(lambda: not is_alive(held_up))
+    parent.terminate()
+    assert parent.stdout
+    assert parent.stdout.read().splitlines() == [
+        "process 1 is held up: another one stands in for it",
+        "all have ended",
+    ]
+    assert len(born(tmp_path)) == 3
+
+
+def test_of_too_many_that_are_held_up_the_oldest_is_killed(
+    start: Start, tmp_path: Path, eventually: Eventually
+) -> None:
+    """Two have their places, and two at most are held up beside them."""
+    start(f"number == 1 and len(list(folder.iterdir())) < 5 and {HELD_UP}")
+    eventually(lambda: sorted(born(tmp_path).values()) == [1, 1, 1, 1, 2])
+    ones = [pid for pid, number in sorted(born(tmp_path).items()) if number == 1]
+    eventually(lambda: [is_alive(pid) for pid in ones] == [False, True, True, True])
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "1000000", "many"])

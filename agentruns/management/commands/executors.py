@@ -9,6 +9,7 @@ from django.db import connections
 
 from agentruns import alarm
 from agentruns.celery import app
+from agentruns.heldup import Lookout, Task
 from agentruns.services.forks import Forks
 
 MOST = 500  # processes: more is a slip of the finger
@@ -28,15 +29,15 @@ class Command(BaseCommand):
         app.loader.import_default_modules()
         app.finalize()
         connections.close_all()
-        # One for the call, and one that takes its place when the server has ended it.
-        connections.settings["default"]["OPTIONS"]["pool"]["max_size"] = 2
-        task_prerun.connect(_wind_alarm)
-        task_postrun.connect(_clear_alarm)
-        Forks(
+        # One for the call, one that takes its place when the server has ended it, and one for who
+        # looks whether the call still counts.
+        connections.settings["default"]["OPTIONS"]["pool"]["max_size"] = 3
+        forks = Forks(
             options["count"],
-            lambda number: _work(f"{name}-{number}{at}{host}"),
+            lambda number: _work(f"{name}-{number}{at}{host}", Lookout(forks.held_up)),
             say=lambda text: self.stderr.write(text),
-        ).keep()
+        )
+        forks.keep()
 
 
 def _count(text: str) -> int:
@@ -46,7 +47,17 @@ def _count(text: str) -> int:
     return count
 
 
-def _work(name: str) -> None:
+def _work(name: str, lookout: Lookout) -> None:
+    def begin(task: Any, args: Any, **kwargs: Any) -> None:
+        alarm.wind()
+        lookout.begin(Task(task.name, str(next(iter(args), ""))))
+
+    def end(**kwargs: Any) -> None:
+        alarm.clear()
+        lookout.end()
+
+    task_prerun.connect(begin, weak=False)
+    task_postrun.connect(end, weak=False)
     app.Worker(
         hostname=name,
         pool="solo",
@@ -56,11 +67,3 @@ def _work(name: str) -> None:
         without_gossip=True,
         without_mingle=True,
     ).start()
-
-
-def _wind_alarm(**kwargs: Any) -> None:
-    alarm.wind()
-
-
-def _clear_alarm(**kwargs: Any) -> None:
-    alarm.clear()
