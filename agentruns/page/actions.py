@@ -315,7 +315,7 @@ def _said(call: ToolCall, context: Context) -> str:
 def _receipt(call: ToolCall) -> list[Field]:
     if call.state != "landed":
         return []
-    number = Field(_("Number"), call.request_id)
+    number = Field("request_id", call.request_id, _("Number"))
     rest = {key: value for key, value in (call.receipt or {}).items() if key not in OF_ITEMS}
     return [*fields_of(rest), number]
 

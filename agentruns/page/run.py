@@ -31,6 +31,7 @@ from agentruns.states import GROUPS, WAITING
 from agentruns.timeline import Timeline
 from compensation.models import Compensation
 from compensation.queries import latest_steps
+from tools.texts import spelt_out
 
 TITLE_LENGTH = 140
 
@@ -214,7 +215,8 @@ def sections(page: RunPage, csrf_token: str) -> dict[str, str]:
 
 
 def _drawn(name: str, context: dict[str, Any]) -> str:
-    return render_to_string(f"agentruns/run/{name}.html", context).strip()
+    """One section, with whatever in it cannot be seen spelt out, whoever wrote it."""
+    return spelt_out(render_to_string(f"agentruns/run/{name}.html", context).strip())
 
 
 def _shown(groups: queries.Groups, found: dict[str, actions.Action]) -> list[Group]:

@@ -14,7 +14,7 @@ from agentruns.models import Run, ToolCall
 from agentruns.page.items import in_part
 from agentruns.protocol.gate import RATE_LIMITED
 from agentruns.states import CALL, READY, RUN, State
-from tools import registry
+from tools import registry, texts
 from tools.contract import Tier
 from tools.models import TIER_LABELS
 
@@ -171,9 +171,8 @@ def tier_words(tier: str, tool: str = "") -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """`text` on one line, with “…” where it was longer than `limit`."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    """`text` on one line, with “…” where it was longer than `limit`, and nothing hidden in it."""
+    return texts.line(text, limit)
 
 
 def run_pill(run: Run, *, in_doubt: int = 0) -> Pill:

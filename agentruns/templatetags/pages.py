@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import to_locale
@@ -15,8 +15,10 @@ from agentruns.models import Run, StopRequest
 from agentruns.page import words
 from agentruns.page.actions import Action
 from agentruns.page.moments import stop_moment
-from agentruns.page.readable import Field
+from agentruns.page.readable import Field, drawn
 from agentruns.page.run import Group
+from agentruns.page.written import ASIDE, written
+from tools.texts import spelt_out
 
 register = template.Library()
 register.filter("clock", words.clock)
@@ -70,14 +72,35 @@ def pill(badge: words.Pill) -> SafeString:
     )
 
 
+@register.filter(name="written")
+def as_written(text: str) -> SafeString:
+    """A foreign text whole, with what cannot be seen in it named; for an element `as-typed`."""
+    return written(text)
+
+
+@register.filter
+def visible(text: object) -> str:
+    """A foreign text of one line, with nothing hidden in it."""
+    return spelt_out(str(text))
+
+
 @register.simple_tag
 def fields(entries: Iterable[Field]) -> SafeString:
-    """Labelled values as a list of descriptions."""
-    rows = ((" is-long" if e.is_long else "", e.label, e.text) for e in entries)
-    return format_html(
-        '<dl class="fields">{}</dl>',
-        format_html_join("", '<div class="entry{}"><dt>{}</dt><dd>{}</dd></div>', rows),
+    """Labelled values as a list of descriptions; what is very long is cut."""
+    return drawn(entries, is_whole=False)
+
+
+@register.simple_tag
+def all_fields(entries: Iterable[Field]) -> SafeString:
+    """The same, whole, as people see it who are asked about it."""
+    html = drawn(entries)
+    if ASIDE not in html:
+        return html
+    words = _(
+        "What stands in a box is not part of a text: it names what could not be seen, or be taken "
+        "for something else."
     )
+    return format_html('{}<p class="quiet">{}</p>', html, words)
 
 
 @register.simple_tag
