@@ -32,6 +32,7 @@ class Call:
     name: str
     offset: int
     final: str | None = None
+    is_named_twice: bool = False  # before its arguments
     is_said_again: bool = False  # its name came once more, after its arguments
     is_whole: bool = False  # its text is a JSON object, to which nothing can be added
     _pieces: list[str] = field(default_factory=list)
@@ -171,6 +172,8 @@ class Calls:
             call = self._begun(slot, name or call.name, call_id)
         elif name and not call.is_whole:
             self._name_again(call, name)
+        elif text and call.is_named_twice and not call.call_id:
+            raise Malformed("arguments of one of two calls with the same name")
         call.add(text)
         if call.number < self._handed_out and text.strip():
             raise Malformed(f"more arguments of “{call.name[:60]}”, which were complete")
@@ -217,6 +220,7 @@ class Calls:
             call.name = whole
         elif name != call.name:
             raise Malformed("two names of one call")
+        call.is_named_twice = call.is_blank and not goes_on
 
     def _begun(self, slot: Hashable, name: str, call_id: str) -> Call:
         number = len(self._calls)
@@ -235,15 +239,12 @@ class Calls:
             case "message_start" | "content_block_start" | "response.created":
                 self._says_closed = True
             case "content_block_stop":
-                self._close(event.index, "")
+                for call in self._in(event.index)[-1:]:  # or it is a block of prose
+                    call.final = ""
             case "response.output_item.done" if event.item.type == "function_call":
-                self._close(event.item.id, event.item.arguments or "")
-
-    def _close(self, slot: Hashable, final: str) -> None:
-        if own := self._in(slot):
-            own[-1].final = final
-        else:  # its last event is the only one
-            self._finals[slot] = final
+                self._finals[event.item.id] = final = event.item.arguments or ""
+                for call in self._in(event.item.id):
+                    call.final = final
 
 
 class _Shown:

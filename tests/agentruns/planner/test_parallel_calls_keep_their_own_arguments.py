@@ -110,6 +110,13 @@ REFUSED = {
         chat_chunk({"content": " "}),
         piece(None, args=B),
     ],
+    "no numbers and one name, alternately": [
+        piece(None, name=BOOK, args=""),
+        piece(None, name=BOOK, args=""),
+        piece(None, args='{"what": ['),
+        piece(None, args=A),
+        piece(None, args="]}"),
+    ],
     "both with one id, alternately": alternating(num(0, "a"), num(1, "a"), num(0), num(1)),
     "another id and the name on each piece": [
         piece(0, id="a", name=BOOK, args=""),
@@ -172,8 +179,11 @@ def test_blocks_with_one_number_are_told_apart_by_their_ids(speaker: Speaker) ->
         event |= {"index": 0} if "index" in event else {}
 
     one_number = speaker.say("anthropic", *TWO).edited(number)
-    one, mixed = speaker.listen("anthropic", [one_number, one_number.alternating(1, 5)])
-    assert calls(one) == BOTH
+    after_prose = speaker.say("anthropic", "Now. ", *TWO).edited(number)
+    one, other, mixed = speaker.listen(
+        "anthropic", [one_number, after_prose, one_number.alternating(1, 5)]
+    )
+    assert calls(one) == calls(other) == BOTH
     assert not end(mixed).is_clean
     assert calls(mixed) == []
 
