@@ -298,6 +298,8 @@ PAUSE_DIR = env.str("PAUSE_DIR", default=_running.get("pause_dir", ""))
 
 # --- Models: any provider that pydantic-ai speaks to ------------------------------------------
 MODEL_PACE = env.float("MODEL_PACE", default=1.0)
+# Prose, thoughts, and names and arguments of calls.
+ANSWER_MAX_CHARACTERS = env.int("ANSWER_MAX_CHARACTERS", default=400_000)
 
 # --- The demo world and the systems that tools speak to ---------------------------------------
 WORLD_DIR = Path(env.str("WORLD_DIR", default=str(DATA_DIR / "world")))

@@ -111,7 +111,7 @@ def _cut(output: Output, stop: StopRequest | None, viewer: object) -> str:
     if output.finish_reason == "worker_lost":
         return _("Cut off here: the worker was lost. This part is incomplete.")
     if output.finish_reason == "answer_length":
-        return _("Cut off here: the answer got too long for the model. This part is incomplete.")
+        return _("Cut off here: the answer got too long. This part is incomplete.")
     return _("Cut off here: the answer broke off. This part is incomplete.")
 
 

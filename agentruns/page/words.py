@@ -75,7 +75,8 @@ FAILURES = {
     "model_unknown": gettext_lazy("This agent’s model cannot be used here."),
     "turn_limit": gettext_lazy("It took too many steps."),
     "worker_lost": gettext_lazy("Its worker was lost again and again."),
-    "answer_length": gettext_lazy("The answer got too long for the model."),
+    "answer_length": gettext_lazy("The answer got too long."),
+    "answer_malformed": gettext_lazy("The model’s answer could not be read."),
     "answer_content_filter": gettext_lazy("The model’s provider withheld the answer."),
 }
 

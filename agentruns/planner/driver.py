@@ -47,6 +47,7 @@ class Driver:
         self.heard_at = 0.0
         self.is_stopped = False
         self.is_silent = False
+        self.has_lost_call = False  # Stop came before a call of the answer was on record
 
     async def drive(self) -> None:
         """Stream the answer to its end, whichever it is, and write that end down."""
@@ -54,7 +55,7 @@ class Driver:
         helpers = [self._hear_doorbell(), self._heartbeat(), self._publish()]
         tasks = [asyncio.create_task(helper) for helper in helpers]
         try:
-            ended, last = await self._consume()
+            ended = await self._consume()
         except (AgentRunError, UserError, OSError) as error:
             await _reach(self.lease, f"think:{self.lease.turn}:ended")
             await _break_off(self.lease, self.fragment, "provider_failed", str(error))
@@ -64,7 +65,7 @@ class Driver:
             await end_all(tasks)
             await self._send_tail()
         await _reach(self.lease, f"think:{self.lease.turn}:ended")
-        await self._end(ended, last)
+        await self._end(ended)
 
     async def stop(self) -> None:
         """The run is no longer ours to drive: cut the model off."""
@@ -72,9 +73,8 @@ class Driver:
             self.is_stopped = True
             await self.answer.stop()
 
-    async def _consume(self) -> tuple[AnswerEnded, CallWritten | None]:
-        """Take in the answer; returns its end, and a last call that may be only half there."""
-        last: CallWritten | None = None
+    async def _consume(self) -> AnswerEnded:
+        """Take in the answer, and propose its calls; returns its end."""
         async for event in self.answer.events():
             self.heard_at = asyncio.get_running_loop().time()
             match event:
@@ -82,42 +82,42 @@ class Driver:
                     await self._take_token(text)
                 case CallDelta():
                     await self._take_token("")
-                case CallWritten(is_whole=True):
-                    await self._propose(event)
                 case CallWritten():
-                    last = event
+                    await self._propose(event)
                 case AnswerEnded() as ended:
                     # What we counted ourselves stands in for a provider that does not say.
                     tokens_out = ended.tokens_out or self.fragment.tokens_out
                     self.fragment = replace(
                         self.fragment, tokens_in=ended.tokens_in, tokens_out=tokens_out
                     )
-                    return ended, last
+                    return ended
         raise AssertionError("an answer has an end")
 
-    async def _end(self, ended: AnswerEnded, last: CallWritten | None) -> None:
-        if self.is_silent:
-            await _break_off(self.lease, self.fragment, "provider_silent", "")
+    async def _end(self, ended: AnswerEnded) -> None:
+        # What came to its end in the moment of a Stop, or of our losing patience, is not cut off.
+        if ended.is_clean and not self.has_lost_call:
+            reason = ended.finish_reason
+            if self.is_stopped or not await _in_thread(
+                finish_turn, self.lease, self.fragment, reason
+            ):
+                await _give_back(self.lease, self.fragment, reason)
         elif self.is_stopped:
             await _give_back(self.lease, self.fragment)
-        elif not ended.is_clean:
-            code = f"answer_{ended.finish_reason or 'broken'}"
-            await _break_off(self.lease, self.fragment, code, "")
+        elif self.is_silent:
+            await _break_off(self.lease, self.fragment, "provider_silent", "")
         else:
-            if last is not None:
-                await self._propose(last)
-            done = await _in_thread(finish_turn, self.lease, self.fragment, ended.finish_reason)
-            if not done:  # Stop came between the last token and this write
-                await _give_back(self.lease, self.fragment)
+            code = f"answer_{ended.finish_reason or 'broken'}"
+            await _break_off(self.lease, self.fragment, code, ended.detail)
 
     async def _propose(self, written: CallWritten) -> None:
         proposal = Proposal(
             tool=tool_name(written.tool),
             raw_args=written.raw_args,
             provider_call_id=written.provider_call_id,
-            offset=len(self.fragment.text),
+            offset=written.offset,
         )
-        if not self.is_stopped and await _in_thread(propose_call, self.lease, proposal) is None:
+        if self.is_stopped or await _in_thread(propose_call, self.lease, proposal) is None:
+            self.has_lost_call = True
             await self.stop()
 
     async def _take_token(self, text: str) -> None:
@@ -198,10 +198,10 @@ async def _break_off(lease: Lease, fragment: Fragment, code: str, detail: str) -
         await _give_back(lease, fragment)
 
 
-async def _give_back(lease: Lease, fragment: Fragment) -> None:
+async def _give_back(lease: Lease, fragment: Fragment, finish_reason: str = "") -> None:
     """Stop came first: the driver says that nothing streams any more."""
     await _reach(lease, "drain:lease")
-    await _in_thread(give_back_lease, lease, fragment)
+    await _in_thread(give_back_lease, lease, fragment, finish_reason)
 
 
 async def _reach(lease: Lease, point: str) -> None:

@@ -7,7 +7,6 @@ local OpenAI-compatible server. Everything else is a name that pydantic-ai knows
 from django.conf import settings
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from agentruns.models.agent import DEMO
@@ -21,8 +20,5 @@ def model_of(name: str) -> Model:
     """
     if not name.startswith(DEMO):
         return infer_model(name)
-    # A stream that just ends, without a finish reason, was cut off. Without this flag it would
-    # be reported as a clean stop.
-    profile = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
     provider = OpenAIProvider(base_url=settings.MODEL_BASE_URL, api_key="demo")
-    return OpenAIChatModel(name.removeprefix(DEMO), provider=provider, profile=profile)
+    return OpenAIChatModel(name.removeprefix(DEMO), provider=provider)

@@ -1,24 +1,26 @@
 """One streamed answer of a model, as a few kinds of events, and a way to cut it off.
 
-Guarantees that `stop` closes the provider's connection at once, also before the first token, and
-that a call is only reported whole if the model went on after it or the answer ended cleanly.
+Guarantees that `stop` closes the provider's connection at once, also before the first token; that
+a call is reported once all of it is there, and none of an answer that broke off; that an answer
+counts as clean only if its provider said so; and that none is longer than the setting allows.
 """
 
 import asyncio
-import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
+from django.conf import settings
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.exceptions import AgentRunError, ModelAPIError, UserError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponseStreamEvent,
     PartDeltaEvent,
-    PartEndEvent,
     PartStartEvent,
     TextPart,
     TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
     ToolCallPart,
     ToolCallPartDelta,
 )
@@ -26,10 +28,15 @@ from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
+from agentruns.planner.calls import Call, Calls, Malformed
 from tools.storable import storable
 
 # Why an answer ended that is whole. Any other reason means that something of it is missing.
 CLEAN_REASONS = ("stop", "tool_call")
+TOO_LONG, MALFORMED = "length", "malformed"  # by our own judgement
+
+MOST_CALLS = 200  # of one answer
+NAME_LENGTH = 200  # what the ledger keeps of a tool's name
 
 
 @dataclass(frozen=True)
@@ -44,24 +51,25 @@ class CallDelta:
 
 @dataclass(frozen=True)
 class CallWritten:
-    """A call as written. `is_whole`: the model went on to something else after it. The last one
-    of an answer is whole only if the answer ended cleanly: a cut leaves half a call here.
-    """
+    """A call as the model wrote it, all of it. `offset`: its place in the answer's text."""
 
     tool: str
     raw_args: str
     provider_call_id: str
-    is_whole: bool
+    offset: int
 
 
 @dataclass(frozen=True)
 class AnswerEnded:
-    """`state` is pydantic-ai's word: complete, interrupted (by us) or incomplete (broken)."""
+    """`state` is pydantic-ai's word: complete, interrupted (by us) or incomplete (broken).
+    `finish_reason` is the provider's, "" if it gave none, or our own for what we cut off.
+    """
 
     finish_reason: str
     state: str
     tokens_in: int
     tokens_out: int
+    detail: str = ""
 
     @property
     def is_clean(self) -> bool:
@@ -81,6 +89,8 @@ class Answer:
         self._stream: StreamedResponse | None = None
         self._is_stopped = False
         self._model = model.model_name
+        self._calls = Calls(tool.name for tool in tools)
+        self._size = 0  # characters of prose and thought
         self._request = model_request_stream(
             model,
             messages,
@@ -105,10 +115,21 @@ class Answer:
         if stream is None:
             yield AnswerEnded("", "interrupted", 0, 0)
             return
+        ended: AnswerEnded | None = None
+        rest: list[Call] = []
+        self._calls.watch(stream)
         try:
             async for event in stream:
-                if translated := _translate(event):
-                    yield translated
+                for each in self._translated(event):
+                    yield each
+                if self._is_too_long:
+                    await stream.cancel()
+                    ended = _end_of(stream, TOO_LONG)
+                    break
+            ended = ended or _end_of(stream)
+            rest = self._calls.rest() if ended.is_clean else []
+        except Malformed as error:
+            ended = _end_of(stream, MALFORMED, str(error))
         except ModelAPIError:
             # Our own cancel surfaces as a connection error while a chunk is being waited for.
             if not stream.cancelled:
@@ -118,7 +139,42 @@ class Answer:
                 raise self._failed(error) from error
         finally:
             await self._request.__aexit__(None, None, None)
-        yield _end_of(stream)
+        for call in rest:
+            yield _written(call)
+        yield ended or _end_of(stream)
+
+    def _translated(self, event: ModelResponseStreamEvent) -> Iterator[Event]:
+        """The event in our words, and whatever calls are whole by it."""
+        match event:
+            case PartStartEvent(part=TextPart(content=text)) if text:
+                yield self._prose(text)
+            case PartDeltaEvent(delta=TextPartDelta(content_delta=text)) if text:
+                yield self._prose(text)
+            case PartStartEvent(part=ThinkingPart(content=thought)):
+                self._thought(thought)
+            case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=thought)):
+                self._thought(thought or "")
+            case PartStartEvent(part=ToolCallPart()) | PartDeltaEvent(delta=ToolCallPartDelta()):
+                yield CallDelta()
+        for call in self._calls.ready():
+            yield _written(call)
+
+    def _prose(self, text: str) -> TextDelta:
+        """The text as far as there is room for it."""
+        room = max(0, settings.ANSWER_MAX_CHARACTERS - self._size - self._calls.size)
+        self._size += len(text)
+        kept = storable(text[:room])
+        self._calls.go_on_to(kept)
+        return TextDelta(kept)
+
+    def _thought(self, text: str) -> None:
+        self._size += len(text)
+        self._calls.go_on_to("")
+
+    @property
+    def _is_too_long(self) -> bool:
+        size = self._size + self._calls.size
+        return size > settings.ANSWER_MAX_CHARACTERS or len(self._calls) > MOST_CALLS
 
     async def _opened(self) -> StreamedResponse | None:
         """The stream once its first chunk is there; None if it was stopped before that."""
@@ -150,35 +206,32 @@ class Answer:
 
 
 def _settings(run_id: str) -> ModelSettings:
-    settings = {
+    wanted = {
         "extra_headers": {"X-Agentruns-Run": run_id},
         # Usage in every chunk: exact after a stop, too. Other providers ignore it.
         "openai_continuous_usage_stats": True,
     }
-    return ModelSettings(**settings)  # type: ignore[typeddict-item]
+    return ModelSettings(**wanted)  # type: ignore[typeddict-item]
 
 
-def _translate(event: ModelResponseStreamEvent) -> Event | None:
-    match event:
-        case PartStartEvent(part=TextPart(content=text)) if text:
-            return TextDelta(storable(text))
-        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)) if text:
-            return TextDelta(storable(text))
-        case PartStartEvent(part=ToolCallPart()) | PartDeltaEvent(delta=ToolCallPartDelta()):
-            return CallDelta()
-        case PartEndEvent(part=ToolCallPart() as part, next_part_kind=following):
-            # The raw text: the parsing helpers turn broken JSON into a valid object.
-            raw = part.args if isinstance(part.args, str) else json.dumps(part.args or {})
-            tool, raw, call_id = storable([part.tool_name, raw, part.tool_call_id])
-            return CallWritten(tool, raw, call_id, following is not None)
-    return None
+def _written(call: Call) -> CallWritten:
+    """The call with its raw text: parsing helpers turn broken JSON into a valid object."""
+    name = call.name if len(call.name) <= NAME_LENGTH else call.name[: NAME_LENGTH - 1] + "…"
+    raw = "" if call.is_blank else call.text
+    tool, raw, call_id = storable([name, raw, call.call_id])
+    return CallWritten(tool, raw, call_id, call.offset)
 
 
-def _end_of(stream: StreamedResponse) -> AnswerEnded:
+def _end_of(stream: StreamedResponse, cut: str = "", detail: str = "") -> AnswerEnded:
+    """How it ended. pydantic-ai makes up a reason for some providers that give none, and keeps
+    the word of those that do: without that one, the answer just broke off.
+    """
     response = stream.get()
+    has_said_so = bool((response.provider_details or {}).get("finish_reason"))
     return AnswerEnded(
-        finish_reason=response.finish_reason or "",
+        finish_reason=cut or (response.finish_reason or "" if has_said_so else ""),
         state=response.state,
         tokens_in=response.usage.input_tokens,
         tokens_out=response.usage.output_tokens,
+        detail=detail,
     )

@@ -106,8 +106,9 @@ def renew_lease(lease: Lease, fragment: Fragment) -> bool:
     return True
 
 
-def give_back_lease(lease: Lease, fragment: Fragment) -> bool:
+def give_back_lease(lease: Lease, fragment: Fragment, finish_reason: str = "") -> bool:
     """The driver of a stopped run has closed the model's stream: keep its fragment, drain on.
+    `finish_reason`: of an answer that had ended, with all that it asked for on record.
 
     Not fenced by the epoch, which Stop has moved, but by the holder: this is the driver's word
     that nothing streams any more. False, and recorded, if the lease was taken away meanwhile.
@@ -118,7 +119,10 @@ def give_back_lease(lease: Lease, fragment: Fragment) -> bool:
             refuse_late(run, lease, "give_back_lease")
             return False
         now = clock().now
-        cut_output(run, lease.output_id, now, fragment, "stopped")
+        if finish_reason:
+            finish_output(run, lease.output_id, now, fragment, finish_reason)
+        else:
+            cut_output(run, lease.output_id, now, fragment, "stopped")
         save(run, lease_holder="", lease_expires_at=None)
         record(run, "generation.stopped", actor=DRIVER, tokens_out=fragment.tokens_out)
         StopRequest.objects.filter(run=run, epoch=run.epoch).update(generation_stopped_at=now)
@@ -158,6 +162,15 @@ def refuse_late(run: Run, lease: Lease, what: str) -> None:
     record(
         run, "write.rejected_late", actor=DRIVER, what=what, epoch=lease.epoch, holder=lease.holder
     )
+
+
+def finish_output(
+    run: Run, output_id: int, now: datetime, fragment: Fragment, finish_reason: str
+) -> None:
+    """Keep the answer of a turn, which is complete."""
+    output = Output.objects.get(pk=output_id)
+    fields = fragment.as_fields()
+    move_output(run, output, "finish", finish_reason=finish_reason, ended_at=now, **fields)
 
 
 def cut_output(

@@ -12,18 +12,25 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from agentruns import doorbell, ids, pausepoints
-from agentruns.models import Output, Run, ToolCall
+from agentruns.models import Run, ToolCall
 from agentruns.protocol.advance import advance
 from agentruns.protocol.consent import ask
 from agentruns.protocol.gate import deny, policy_of, refusal
-from agentruns.protocol.lease import Fragment, Lease, cut_output, drop_turn, is_ours, refuse_late
+from agentruns.protocol.lease import (
+    Fragment,
+    Lease,
+    cut_output,
+    drop_turn,
+    finish_output,
+    is_ours,
+    refuse_late,
+)
 from agentruns.protocol.ledger import (
     AGENT,
     DRIVER,
     clock,
     lock_run,
     move_call,
-    move_output,
     move_run,
     record,
     save,
@@ -75,11 +82,7 @@ def finish_turn(lease: Lease, fragment: Fragment, finish_reason: str) -> bool:
         if not is_ours(run, lease):
             refuse_late(run, lease, "finish_turn")
             return False
-        now = clock().now
-        output = Output.objects.get(pk=lease.output_id)
-        move_output(
-            run, output, "finish", finish_reason=finish_reason, ended_at=now, **fragment.as_fields()
-        )
+        finish_output(run, lease.output_id, clock().now, fragment, finish_reason)
         save(run, lease_holder="", lease_expires_at=None)
         buffered = ToolCall.objects.filter(run=run, turn=lease.turn, state="buffered")
         for call_id in list(buffered.values_list("pk", flat=True)):

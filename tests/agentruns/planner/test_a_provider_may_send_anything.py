@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 from pydantic_ai.messages import ModelMessage
-from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from agentruns.models import Output, ToolCall
 from agentruns.planner import driver
 from agentruns.planner.history import wire_name
-from tests.agentruns.planner.conftest import drive
+from tests.agentruns.planner.conftest import Speaker, drive
+from tests.agentruns.planner.wires import chat_answer, chat_call, chat_chunk
 from tests.agentruns.steps import Steps, now
 
-Said = str | dict[int, DeltaToolCall]
 Say = Callable[..., list[str]]
 
 
@@ -22,7 +22,7 @@ Say = Callable[..., list[str]]
 def say(monkeypatch: pytest.MonkeyPatch) -> Say:
     """Have the model say these pieces, or break with this error; returns the requests so far."""
 
-    def begin(*pieces: Said | Exception) -> list[str]:
+    def begin(*pieces: str | Exception) -> list[str]:
         asked: list[str] = []
 
         async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
@@ -55,12 +55,11 @@ def test_what_nobody_can_read_is_the_providers_failure(
     assert (output.status, output.text) == ("incomplete", "".join(words))
 
 
-def test_characters_that_cannot_be_kept_are_marked(steps: Steps, say: Say) -> None:
-    odd = DeltaToolCall("no\x00such", '{"a": "\x00"}', tool_call_id="c\x00" + "d" * 500)
-    say("before \x00 and \ud800 after", {1: odd}, {2: DeltaToolCall("half", "{")})
-    run = steps.start()
+def test_characters_that_cannot_be_kept_are_marked(speaker: Speaker) -> None:
+    odd = chat_call(0, id="c\x00" + "d" * 500, name="no\x00such", args='{"a": "\x00"}')
+    said = chat_chunk({"content": "before \x00 and \ud800 after"})
 
-    drive(steps, run)
+    run = speaker.hear("chat", chat_answer(said, odd))
 
     [output] = Output.objects.filter(run=run)
     assert output.text == "before \ufffd and \ufffd after"

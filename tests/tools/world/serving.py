@@ -106,6 +106,13 @@ def serving(
     app = Starlette(
         routes=[Mount("/v1", app=build_provider(world_dir, pace=pace, script=scenarios))]
     )
+    with listening(app) as url:
+        yield f"{url}/v1"
+
+
+@contextmanager
+def listening(app: Starlette) -> Iterator[str]:
+    """The app on a free port of this machine; yields its URL."""
     server = uvicorn.Server(
         uvicorn.Config(app, lifespan="off", ws="none", log_config=None, timeout_graceful_shutdown=1)
     )
@@ -114,7 +121,7 @@ def serving(
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True
             thread.join(DEADLINE)
