@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from agentruns.errors import AgentrunsError
 from agentruns.page.reader import zone_of
-from agentruns.views.problems import AWAY, bad_request, database_away, problem
+from agentruns.views.problems import AWAY, bad_request, database_away, other_charset, problem
 
 
 class AdminContentSecurityPolicy:
@@ -37,6 +37,18 @@ class AdminContentSecurityPolicy:
         return response
 
 
+class NotKept:
+    """What is made for a person is kept by no browser and no proxy, unless it says otherwise."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
+
+
 class Problems:
     """Draw our own errors as a page, or as a fragment for htmx; REST has its own way."""
 
@@ -44,11 +56,17 @@ class Problems:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        # Django would decode address and body by whatever the request says.
+        if request.content_params and not self._is_utf8(request.content_params):
+            return other_charset(request)
         # The admin asks the database for whatever an address says, and that takes no NUL.
         whole = request.path_info + unquote(request.META.get("QUERY_STRING", ""))
         if "\x00" in whole and request.path_info.startswith(reverse("admin:index")):
             return bad_request(request)
         return self.get_response(request)
+
+    def _is_utf8(self, params: dict[str, str]) -> bool:
+        return params.get("charset", "utf-8").lower() in ("utf-8", "utf8")
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
         """A page with the error's own sentence and status; None for what is not ours."""

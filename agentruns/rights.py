@@ -4,14 +4,16 @@
 |---|---|---|---|---|---|
 | the owner | yes | yes | yes | yes | yes |
 | a reviewer | yes | no | yes | yes | no |
-| staff | yes | yes | yes | no | yes |
+| who has the permission `agentruns.view_run` | yes | no | no | no | no |
+| who has the permission `agentruns.stop_run` | yes | yes | yes | no | yes |
 | a superuser | yes | yes | yes | yes | yes |
 | anybody else, or anybody inactive | no | no | no | no | no |
 
 Who *stops* a run may hold it, let it go on, and raise its limits too. *Takes over* is a stop
 that keeps what has not started for the person who goes on with it. *Decides* is the word on a
 call that needs approval, and on what became of a call in doubt. Rights are read anew at every
-question, so that a right taken away is gone at once.
+question, so that a right taken away is gone at once. To be staff is to enter the admin, and no
+right to runs: whoever tags tools need not read what agents do for others.
 
 Where an admin has named a group that approves the calls of a tool, its members alone do, and see
 the runs that have such a call.
@@ -19,7 +21,7 @@ the runs that have such a call.
 
 from typing import TypeAlias
 
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import AnonymousUser, Permission, User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agentruns.errors import NotAllowed, NotFound
@@ -29,6 +31,7 @@ from tools.models import Tool
 Person: TypeAlias = User | AnonymousUser
 
 REVIEWERS = "reviewers"  # the name of the group
+SEE, STOP = "view_run", "stop_run"  # permissions; the first shows the admin's list of runs, too
 
 
 def is_reviewer(user: Person) -> bool:
@@ -36,18 +39,23 @@ def is_reviewer(user: Person) -> bool:
     return user.is_active and user.groups.filter(name=REVIEWERS).exists()
 
 
-def is_admin(user: Person) -> bool:
-    """Whether the person runs this place: staff, or a superuser."""
-    return user.is_active and (user.is_staff or user.is_superuser)
+def sees_all(user: Person) -> bool:
+    """Whether the person may see every run there is."""
+    return is_reviewer(user) or _has(user, SEE, STOP)
+
+
+def stops_all(user: Person) -> bool:
+    """Whether the person may stop, hold and undo every run there is."""
+    return _has(user, STOP)
 
 
 def may_see(user: Person, run: Run) -> bool:
     """Whether the person may know that the run exists, and read all of it."""
-    return _owns(user, run) or is_admin(user) or is_reviewer(user) or _approves_in(user, run)
+    return _owns(user, run) or sees_all(user) or _approves_in(user, run)
 
 
 def may_stop(user: Person, run: Run) -> bool:
-    return _owns(user, run) or is_admin(user)
+    return _owns(user, run) or stops_all(user)
 
 
 def may_take_over(user: Person, run: Run) -> bool:
@@ -69,12 +77,12 @@ def may_approve(user: Person, run: Run, group: int | None) -> bool:
 
 
 def may_undo(user: Person, run: Run) -> bool:
-    return _owns(user, run) or is_admin(user)
+    return _owns(user, run) or stops_all(user)
 
 
 def visible_runs(user: Person) -> QuerySet[Run]:
     """Every run that the person may see."""
-    if is_admin(user) or is_reviewer(user):
+    if sees_all(user):
         return Run.objects.all()
     if not user.is_active:
         return Run.objects.none()
@@ -108,6 +116,18 @@ def _approves_in(user: Person, run: Run) -> bool:
 def _tools_approved_by(user: Person) -> QuerySet[Tool, str]:
     """The names of the tools whose calls are approved by a group that the person is in."""
     return Tool.objects.filter(approver_group__user=user.pk).values_list("name", flat=True)
+
+
+def _has(user: Person, *permissions: str) -> bool:
+    """Whether the person has one of the permissions, alone or by a group."""
+    if not user.is_active or user.is_superuser:
+        return user.is_active
+    given = Permission.objects.filter(
+        Q(user=user.pk) | Q(group__user=user.pk),
+        content_type__app_label=Run._meta.app_label,
+        codename__in=permissions,
+    )
+    return given.exists()
 
 
 def _owns(user: Person, run: Run) -> bool:

@@ -20,6 +20,7 @@ from compensation.states import COMPENSATION
 
 ALL = "all"
 MOST_CALLS = 1000
+ID = {"type": "string", "minLength": 1, "maxLength": 40}
 UNDO_STATE = COMPENSATION.choices()
 FORESEEN = (
     *("possible", "undone", "under_way", "not_needed"),
@@ -41,7 +42,7 @@ OF_A_STEP = SIGNED_IN | problems(
 @extend_schema_field(
     {
         "oneOf": [
-            {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MOST_CALLS},
+            {"type": "array", "items": ID, "minItems": 1, "maxItems": MOST_CALLS},
             {"type": "string", "enum": [ALL]},
         ]
     }
@@ -67,7 +68,9 @@ class UndoSettle(serializers.Serializer[Any]):
         choices=[(saga.UNDONE, "you have undone it yourself"), (saga.LEAVE, "it stays as it is")]
     )
     reason = serializers.CharField(
-        max_length=saga.REASON_LENGTH, help_text="Why; kept with your name and the time."
+        min_length=1,
+        max_length=saga.REASON_LENGTH,
+        help_text="Why; kept with your name and the time.",
     )
 
 

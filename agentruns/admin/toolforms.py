@@ -54,7 +54,10 @@ class ToolForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.initial["seen"] = self.instance.updated_at.isoformat()
-        tier: Any = self.fields["tier"]
+        if "tier" in self.fields:  # not for whoever may only look
+            self._offer_tiers(self.fields["tier"])
+
+    def _offer_tiers(self, tier: Any) -> None:
         if self.instance.is_imported:
             tier.help_text = READ_ONLY_TELLS
         unsaid: list[Any] = []

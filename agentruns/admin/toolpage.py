@@ -15,6 +15,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from agentruns import rights
 from agentruns.admin import importedfacts
 from agentruns.admin.columns import to_the_minute
 from agentruns.admin.toolforms import declared_words
@@ -57,19 +58,25 @@ class ToolPage:
     counts: list[Tally]
     counted: str
     calls: dict[str, Any]
+    are_calls_shown: bool
     history: dict[str, Any]
 
 
-def page_of(row: Tool) -> ToolPage:
-    """Everything that the page shows beside the form."""
+def page_of(row: Tool, user: rights.Person) -> ToolPage:
+    """Everything that the page shows beside the form. Single calls for those alone who may see all
+    runs: whoever tags tools need not.
+    """
+    are_calls_shown = rights.sees_all(user)
     ended = ToolCall.objects.filter(tool=row.name, ended_at__isnull=False).order_by("-ended_at")
     open_calls = ToolCall.objects.filter(tool=row.name).exclude(state__in=CALL.terminal)
     counts, is_all = _counts(ended, open_calls)
+    calls = _calls(ended, open_calls) if are_calls_shown else []
     return ToolPage(
         facts=_facts(row, registry.get(row.name)) + _speed(row.name),
         counts=counts,
         counted="" if is_all else _("Of its last %(n)s calls.") % {"n": f"{COUNTED:,}"},
-        calls=_table([_("call"), _("state"), _("when"), _("run")], _calls(ended, open_calls)),
+        calls=_table([_("call"), _("state"), _("when"), _("run")], calls),
+        are_calls_shown=are_calls_shown,
         history=_table([_("when"), _("who"), _("what"), _("why")], _history(history_of(row.name))),
     )
 

@@ -113,7 +113,7 @@ class ToolAdmin(ModelAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         row = self.get_object(request, unquote(object_id))
-        shown = {"tool": SimpleLazyObject(partial(page_of, row))} if row else {}
+        shown = {"tool": SimpleLazyObject(partial(page_of, row, request.user))} if row else {}
         return super().change_view(request, object_id, form_url, (extra_context or {}) | shown)
 
     def history_view(

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiResponse
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from agentruns import rights
@@ -34,8 +36,14 @@ def seen(request: Request, run_id: str) -> Run:
     return run
 
 
-def valid(serializer: Any) -> dict[str, Any]:
-    """What the serializer was given, checked. Raises its errors."""
+def valid(serializer: Any, *, takes_any: bool = False) -> dict[str, Any]:
+    """What the serializer was given, checked. Raises its errors; one for each member of a body that
+    it does not know, too, unless it `takes_any`.
+    """
     serializer.is_valid(raise_exception=True)
+    given = serializer.initial_data
+    is_body = not isinstance(given, QueryDict)
+    if is_body and not takes_any and (unknown := given.keys() - serializer.fields.keys()):
+        raise ValidationError(dict.fromkeys(unknown, _("There is no such member.")), "unknown")
     found: dict[str, Any] = serializer.validated_data
     return found

@@ -17,6 +17,12 @@ class MalformedBody(AgentrunsError):
     sentence = _("The request's body cannot be read.")
 
 
+class OtherCharset(AgentrunsError):
+    code = "unsupported_media_type"
+    status = 415
+    sentence = _("What is sent here has to be in UTF-8.")
+
+
 class NotSignedIn(AgentrunsError):
     code = "not_signed_in"
     status = 401

@@ -1,12 +1,13 @@
-"""How a request's body is read: JSON, and only so much of it."""
+"""How a request's body is read: JSON, only so much of it, and each member once."""
 
+import json
 from collections.abc import Mapping
-from io import BytesIO
 from typing import IO, Any
 
 from django.conf import settings
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
+from rest_framework.utils.json import strict_constant
 
 from agentruns.api.errors import BodyTooLarge
 
@@ -14,7 +15,7 @@ from agentruns.api.errors import BodyTooLarge
 class LimitedJSONParser(JSONParser):
     """JSONParser, which reads a stream of any size, with DATA_UPLOAD_MAX_MEMORY_SIZE in front.
 
-    As UTF-8, whatever encoding the request names: JSON has no other (RFC 8259).
+    Of a member that comes twice, two readers would take two values: there is no such body.
     """
 
     def parse(
@@ -29,7 +30,15 @@ class LimitedJSONParser(JSONParser):
         if len(body) > limit:
             raise BodyTooLarge()
         try:
-            in_utf8 = {**(parser_context or {}), "encoding": "utf-8"}
-            return super().parse(BytesIO(body), media_type, in_utf8)
-        except RecursionError as error:
+            return json.loads(
+                body.decode(), parse_constant=strict_constant, object_pairs_hook=_each_once
+            )
+        except (ValueError, RecursionError) as error:
             raise ParseError() from error
+
+
+def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) < len(members):
+        raise ValueError("a member comes twice")
+    return found

@@ -25,8 +25,10 @@ UNDO = ("", "possible", "impossible", "not_needed", "undone")
 
 
 class TokenRequest(serializers.Serializer[Any]):
-    username = serializers.CharField(max_length=150)
-    password = serializers.CharField(max_length=4096, trim_whitespace=False, write_only=True)
+    username = serializers.CharField(min_length=1, max_length=150)
+    password = serializers.CharField(
+        min_length=1, max_length=4096, trim_whitespace=False, write_only=True
+    )
 
 
 class TokenAnswer(serializers.Serializer[Any]):
@@ -41,6 +43,7 @@ class RunCreate(serializers.Serializer[Any]):
 
     agent = serializers.SlugField(max_length=60, help_text="The agent's short name.")
     goal = serializers.CharField(
+        min_length=1,
         trim_whitespace=False,
         help_text=f"What the agent should do, at most {settings.GOAL_MAX_LENGTH} characters.",
     )

@@ -34,5 +34,5 @@ urlpatterns = [
     path("v1/runs/<id:run_id>/snapshot", views.SnapshotView.as_view(), name="api-snapshot"),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("docs/", DocsView.as_view(), name="api-docs"),
-    re_path("^(?P<path>.*)$", views.unknown_path),
+    re_path("", views.unknown_path),
 ]

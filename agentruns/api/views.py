@@ -9,7 +9,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from knox.models import AuthToken
-from rest_framework import generics, status
+from rest_framework import generics, serializers, status
 from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -43,7 +43,7 @@ STEERED = OF_A_RUN | problems(
 
 
 @csrf_exempt
-def unknown_path(request: HttpRequest, path: str = "") -> JsonResponse:
+def unknown_path(request: HttpRequest) -> JsonResponse:
     """Whatever else is asked for under /api/."""
     return problem_response(NotFound())
 
@@ -100,9 +100,20 @@ class RunFilter(filters.FilterSet):
     parent = filters.CharFilter(field_name="parent_id", help_text="Runs that this one started.")
 
 
+class RunsQuery(serializers.Serializer[Any]):
+    limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=200)
+    offset = serializers.IntegerField(
+        required=False, default=0, min_value=0, max_value=2**63 - 1, help_text="How many to skip."
+    )
+
+
 class RunPages(LimitOffsetPagination):
     default_limit = 50
-    max_limit = 200
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
+        """Raises ValidationError, where the class above it would take a guess."""
+        valid(RunsQuery(data=request.query_params))
+        return super().paginate_queryset(queryset, request, view)
 
 
 class RunsView(generics.ListAPIView[Run]):
@@ -121,7 +132,12 @@ class RunsView(generics.ListAPIView[Run]):
     @extend_schema(
         operation_id="list_runs",
         tags=["runs"],
-        responses={200: data.RunSummary(many=True), **SIGNED_IN, **problems(_400="Bad filter.")},
+        parameters=[RunsQuery],
+        responses={
+            200: data.RunSummary(many=True),
+            **SIGNED_IN,
+            **problems(_400="A filter, “limit” or “offset” cannot be used."),
+        },
     )
     def get(self, request: Request) -> Response:
         """List the runs that you may see, the newest first."""
@@ -195,11 +211,12 @@ class CancelView(APIView):
         """Stop a run. Once this has answered, no new effect of it is possible.
 
         Idempotent: ask as often as you like, you get the same answer each time. A run that had
-        ended before answers 202 too, and says that completion won.
+        ended before answers 202 too, and says that completion won. Members that are not known are
+        ignored: nothing like that keeps a Stop from getting through.
         """
         run = seen(request, run_id)
         rights.require(request.user, run, allowed=rights.may_take_over(request.user, run))
-        asked = valid(data.CancelRequest(data=request.data))
+        asked = valid(data.CancelRequest(data=request.data), takes_any=True)
         if asked["signal"] != "handoff":
             rights.require(request.user, run, allowed=rights.may_stop(request.user, run))
         stop = request_stop(run.pk, by=request.user, **asked)

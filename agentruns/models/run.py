@@ -102,6 +102,7 @@ class Run(ConcurrentTransitionMixin, Terms):
         ordering = ["-created_at"]
         verbose_name = _("run")
         verbose_name_plural = _("runs")
+        permissions = [("stop_run", "Can see, stop, hold and undo all runs")]
         triggers = [
             *state_triggers(RUN),
             pgtrigger.Trigger(

@@ -86,7 +86,7 @@ def listing(user: Any, *, scope: str, name: str, page: str) -> Listing:
     An unknown filter, scope or page number is taken as the first one; without a scope, whoever
     may see all and has no run of their own sees all.
     """
-    may_see_all = rights.is_admin(user) or rights.is_reviewer(user)
+    may_see_all = rights.sees_all(user)
     runs = rights.visible_runs(user)
     if not scope and not runs.filter(owner=user).exists():
         scope = "all"

@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from agentruns.api.errors import OtherCharset
 from agentruns.api.problems import problem_response
 from agentruns.errors import AgentrunsError, DatabaseAway
 
@@ -44,6 +45,13 @@ def not_allowed(request: HttpRequest, exception: Exception | None = None) -> Htt
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Django's handler400."""
     return _page(request, 400, _("That could not be read."))
+
+
+def other_charset(request: HttpRequest) -> HttpResponse:
+    """For a request that says that it is not in UTF-8."""
+    if request.path.startswith("/api/"):
+        return problem_response(OtherCharset())
+    return problem(request, OtherCharset())
 
 
 def broken(request: HttpRequest) -> HttpResponse:

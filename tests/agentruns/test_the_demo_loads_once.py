@@ -5,7 +5,7 @@ from django.core.management.base import CommandError
 from pytest_django.fixtures import Settings
 
 from agentruns.models import Agent
-from agentruns.rights import is_admin, is_reviewer
+from agentruns.rights import is_reviewer, stops_all
 from tools.models import Tool
 from tools.world import scenarios
 
@@ -21,7 +21,7 @@ def test_it_makes_three_people_an_agent_per_scenario_and_the_tools() -> None:
         "Ada Lind",
     ]
     assert [is_reviewer(person) for person in (ana, omar, ada)] == [False, True, False]
-    assert [is_admin(person) for person in (ana, omar, ada)] == [False, False, True]
+    assert [stops_all(person) for person in (ana, omar, ada)] == [False, False, True]
     assert not any(person.has_usable_password() for person in (ana, omar, ada))
     inbox = Agent.objects.get(slug="inbox")
     assert (inbox.model, inbox.is_listed) == ("demo:inbox", True)

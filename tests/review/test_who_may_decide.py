@@ -1,7 +1,7 @@
 """The rights of agentruns/rights.py, as decisions meet them."""
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 
 from agentruns import rights
 from agentruns.errors import AgentrunsError, NotAllowed, NotFound
@@ -19,6 +19,14 @@ Refusal = type[AgentrunsError] | None
 @pytest.fixture
 def people(owner: User, outsider: User, reviewer: User, admin: User) -> dict[str, User]:
     staff = User.objects.create_user("staff", is_staff=True)
+    staff.user_permissions.set(Permission.objects.filter(content_type__app_label="tools"))
+    looker, keeper = User.objects.create_user("looker"), User.objects.create_user("keeper")
+    looker.user_permissions.add(Permission.objects.get(codename=rights.SEE))
+    keepers = Group.objects.create(name="keepers")
+    keepers.permissions.add(Permission.objects.get(codename=rights.STOP))
+    keeper.groups.add(keepers)
+    left = User.objects.create_user("left", is_active=False)
+    left.groups.add(keepers)
     gone = User.objects.create_superuser("gone", is_active=False)
     return {
         "owner": owner,
@@ -26,6 +34,9 @@ def people(owner: User, outsider: User, reviewer: User, admin: User) -> dict[str
         "reviewer": reviewer,
         "admin": admin,
         "staff": staff,
+        "looker": looker,
+        "keeper": keeper,
+        "left": left,
         "gone": gone,
     }
 
@@ -35,7 +46,10 @@ TABLE = {
     "owner": (True, True, True, True),
     "reviewer": (True, False, True, False),
     "admin": (True, True, True, True),
-    "staff": (True, True, False, True),
+    "staff": (False, False, False, False),
+    "looker": (True, False, False, False),
+    "keeper": (True, True, False, True),
+    "left": (False, False, False, False),
     "outsider": (False, False, False, False),
     "gone": (False, False, False, False),
 }
@@ -77,7 +91,9 @@ def test_an_inactive_owner_and_a_reviewer_who_left_the_group_may_nothing_more(
         ("owner", None),
         ("reviewer", None),
         ("admin", None),
-        ("staff", NotAllowed),
+        ("staff", NotFound),
+        ("looker", NotAllowed),
+        ("keeper", NotAllowed),
         ("outsider", NotFound),
         ("gone", NotFound),
     ],
@@ -100,7 +116,7 @@ def test_who_may_approve_and_reject(
 
 @pytest.mark.parametrize(
     ("who", "refusal"),
-    [("owner", None), ("reviewer", None), ("staff", NotAllowed), ("outsider", NotFound)],
+    [("owner", None), ("reviewer", None), ("keeper", NotAllowed), ("staff", NotFound)],
 )
 def test_who_may_say_what_became_of_a_call_in_doubt(
     who: str, refusal: Refusal, people: dict[str, User], world: RunningWorld

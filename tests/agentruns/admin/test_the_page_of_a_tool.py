@@ -1,7 +1,7 @@
 """What an admin sees of a tool, and what a change does to what waits."""
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -85,6 +85,40 @@ def test_its_last_ten_calls_lead_to_their_runs(
     listed = [n for n in range(12) if f"book “thing {n}”" in words(markup)]
     assert listed == list(range(2, 12))
     assert markup.count(f'href="/runs/{run.pk}/"') == 10
+
+
+def test_whoever_tags_tools_reads_no_calls_of_others(
+    client: Client, steps: Steps, outside: Outside
+) -> None:
+    run, (call,) = steps.running("test.book")
+    steps.act(call)
+    tagger = User.objects.create_user("tagger", is_staff=True)
+    tagger.user_permissions.set(Permission.objects.filter(content_type__app_label="tools"))
+    client.force_login(tagger, backend="django.contrib.auth.backends.ModelBackend")
+
+    said = words(client.get(url("test.book")).content)
+
+    assert "Done 1 1 in the last 7 days" in said
+    assert "book “thing 0”" not in said
+    assert "Its calls are shown to people who may see all runs." in said
+    assert client.get(f"/runs/{run.pk}/").status_code == 404
+    assert client.get("/admin/agentruns/run/").status_code == 403
+
+
+def test_whoever_may_view_runs_reads_them_on_every_page(
+    client: Client, steps: Steps, outside: Outside
+) -> None:
+    run, (call,) = steps.running("test.book")
+    steps.act(call)
+    looker = User.objects.create_user("looker", is_staff=True)
+    for codename in ("view_run", "view_tool"):
+        looker.user_permissions.add(Permission.objects.get(codename=codename))
+    client.force_login(looker, backend="django.contrib.auth.backends.ModelBackend")
+
+    assert "book “thing 0”" in words(client.get(url("test.book")).content)
+    assert run.pk in client.get("/admin/agentruns/run/").content.decode()
+    assert client.get(f"/runs/{run.pk}/").status_code == 200
+    assert client.post(f"/runs/{run.pk}/stop/").status_code == 403
 
 
 def test_it_says_how_soon_after_the_gate_it_was_sent(

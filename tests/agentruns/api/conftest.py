@@ -8,6 +8,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from knox.models import AuthToken
 
+from tests.agentruns.pages.conftest import browser
+
+__all__ = ["api", "browser"]
+
 Api = Callable[[User], Client]
 
 
