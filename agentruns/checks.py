@@ -4,7 +4,9 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import DatabaseError, connection
 
+from agentruns.postgresql.hardening import excess_of
 from agentruns.services.secretkey import LEAST, is_kept
 
 # Was in the source once.
@@ -45,3 +47,20 @@ def has_a_key_of_its_own(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 @register(Tags.security, deploy=True)
 def knows_its_proxy(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return [NO_PROXY] if settings.HTTPS and not settings.TRUSTED_PROXIES else []
+
+
+@register(Tags.security, deploy=True)
+def works_under_a_role_of_its_own(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    try:
+        with connection.cursor() as cursor:
+            found = excess_of(cursor)
+    except DatabaseError:
+        return []  # whether it answers is another question
+    return [
+        Warning(
+            f"Whoever works as the role of DATABASE_URL can change the ledger unseen: {what}.",
+            hint="Give the application a role of its own, and DATABASE_OWNER_URL the owner's.",
+            id="agentruns.W004",
+        )
+        for what in found
+    ]

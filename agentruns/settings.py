@@ -74,6 +74,8 @@ SITE_NAME = "agentruns"
 # --- Services: Postgres is the truth, Redis only rings ----------------------------------------
 _running = running_services(DATA_DIR)
 DATABASE_URL = env.str("DATABASE_URL", default=_running.get("database_url", ""))
+# Who owns the tables, for migrations; the role of DATABASE_URL, if there is no other.
+DATABASE_OWNER_URL = env.str("DATABASE_OWNER_URL", default=_running.get("database_owner_url", ""))
 REDIS_URL = env.str("REDIS_URL", default=_running.get("redis_url", "redis://127.0.0.1:6379"))
 DATABASES = {
     "default": {
@@ -270,6 +272,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "agentruns.tasks.drop_leftovers",
         "schedule": LEFTOVERS_EVERY,
         "options": {"expires": LEFTOVERS_EVERY},
+    },
+    "chain-heads": {
+        "task": "agentruns.tasks.chain_heads",
+        "schedule": 1.0,
+        "options": {"expires": 5},
     },
     "sweep-undo": {
         "task": "compensation.tasks.sweep",

@@ -8,6 +8,7 @@ from structlog.contextvars import bind_contextvars
 from agentruns import pausepoints
 from agentruns.planner.driver import drive_turn
 from agentruns.protocol.execute import execute_call, look_up_call
+from agentruns.protocol.heads import chain_heads as chain_heads_once
 from agentruns.protocol.lease import take_lease
 from agentruns.protocol.leftovers import drop_leftovers as drop_leftovers_once
 from agentruns.protocol.leftovers import set_drafts_aside
@@ -50,3 +51,9 @@ def drop_leftovers() -> None:
 def sweep() -> None:
     """Settle whatever a lost doorbell, a dead worker or a passed deadline left lying."""
     sweep_once()
+
+
+@shared_task(name="agentruns.tasks.chain_heads")
+def chain_heads() -> None:
+    """Add the newest events of all runs to the chain of heads."""
+    chain_heads_once()

@@ -1,16 +1,16 @@
 """Requests to undo, and the steps that carry them out. Written by compensation.saga only."""
 
-import pgtrigger
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django_fsm import ConcurrentTransitionMixin
 
 from agentruns import ids
-from agentruns.models import Run, ToolCall
+from agentruns.models import Run, ToolCall, keeping
 from agentruns.models.fsm import state_field, state_triggers, verb
+from agentruns.models.shown import Shown, salts_field
 from agentruns.states import State
-from compensation.states import COMPENSATION, LIVING, REASONS, UNSETTLED
+from compensation.states import COMPENSATION, LIVING, REASONS, UNSETTLED, WITHOUT_EFFECT
 
 
 class UndoRequest(models.Model):
@@ -19,6 +19,11 @@ class UndoRequest(models.Model):
     `stop_epoch`: nobody asked, it followed by itself from the Stop of that epoch, at most once.
     `stopped_at`, `stopped_by`: somebody has stopped this undo; no step of it begins after that.
     """
+
+    SHOWN = Shown(
+        name=lambda request: f"request:{request.pk}",
+        facts=("requested_by", "created_at", "stop_epoch", "stopped_at", "stopped_by"),
+    )
 
     id = models.CharField(primary_key=True, max_length=40, default=ids.undo_id, editable=False)
     run = models.ForeignKey(Run, models.PROTECT, related_name="undo_requests")
@@ -40,7 +45,11 @@ class UndoRequest(models.Model):
             ),
         ]
         triggers = [
-            pgtrigger.Protect(name="undo_request_is_kept", operation=pgtrigger.Delete),
+            keeping.fixed(
+                "is_as_asked", "id", "run_id", "requested_by_id", "created_at", "stop_epoch"
+            ),
+            *keeping.once("said", "stopped_at", "stopped_by_id"),
+            *keeping.whole("undo_request_is_kept"),
         ]
 
     def __str__(self) -> str:
@@ -54,6 +63,15 @@ class Compensation(ConcurrentTransitionMixin, models.Model):
     the undo did and did not cover; `reason` (a key of states.REASONS) and `detail` (the outside
     system's own words) what stands in its way.
     """
+
+    SHOWN = Shown(
+        name=lambda step: f"step:{step.pk}",
+        facts=(
+            *("call", "position", "reason", "attempts", "created_at", "ended_at"),
+            *("settled_by", "settled_at"),
+        ),
+        content=("detail", "receipt", "note", "settled_reason"),
+    )
 
     id = models.CharField(
         primary_key=True, max_length=40, default=ids.compensation_id, editable=False
@@ -70,6 +88,7 @@ class Compensation(ConcurrentTransitionMixin, models.Model):
     claim_token = models.CharField(max_length=40, blank=True, default="")
     claim_expires_at = models.DateTimeField(null=True, blank=True)
     receipt = models.JSONField(null=True, blank=True)
+    salts = salts_field()
     note = models.TextField(blank=True, default="")
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
@@ -106,7 +125,17 @@ class Compensation(ConcurrentTransitionMixin, models.Model):
         ]
         triggers = [
             *state_triggers(COMPENSATION),
-            pgtrigger.Protect(name="undo_is_kept", operation=pgtrigger.Delete),
+            keeping.fixed("is_as_planned", "id", "request_id", "call_id", "position", "created_at"),
+            *keeping.once("said", "settled_by_id", "settled_at", "settled_reason"),
+            keeping.kept(
+                "end_is_kept",
+                [
+                    *("reason", "detail", "attempts", "receipt", "note", "ended_at"),
+                    *("settled_by_id", "settled_at", "settled_reason"),
+                ],
+                when=keeping.among("state", (*WITHOUT_EFFECT, "undone")),
+            ),
+            *keeping.whole("undo_is_kept"),
         ]
 
     def __str__(self) -> str:

@@ -24,8 +24,9 @@ from django.utils.translation import gettext as _
 from agentruns import alarm, doorbell, pausepoints
 from agentruns.errors import BadInput, NotFound, WrongState
 from agentruns.models import Run, StopRequest, ToolCall
+from agentruns.models.shown import Sets
 from agentruns.protocol.execute import context_of
-from agentruns.protocol.ledger import EXECUTOR, change, clock, lock_run, person, record
+from agentruns.protocol.ledger import EXECUTOR, add, change, clock, lock_run, person, record, save
 from agentruns.protocol.undo import (
     ALLOWS_UNDO,
     due_stop,
@@ -279,15 +280,16 @@ def _plan(
     run: Run, by: User, calls: list[ToolCall], *, stop_epoch: int | None = None
 ) -> UndoRequest:
     now = clock().now
-    request = UndoRequest.objects.create(
-        run=run, requested_by=by, created_at=now, stop_epoch=stop_epoch
-    )
+    request = UndoRequest(run=run, requested_by=by, created_at=now, stop_epoch=stop_epoch)
+    sets = add(request)
     for position, call in enumerate(calls, start=1):
-        Compensation.objects.create(request=request, call=call, position=position, created_at=now)
+        facts = {"request": request, "position": position, "created_at": now}
+        sets |= add(Compensation(call=call, **facts))
     record(
         run,
         "undo.requested",
         actor=person(by),
+        sets=sets,
         request=request.pk,
         calls=[call.pk for call in calls],
         stop_epoch=stop_epoch,
@@ -297,8 +299,9 @@ def _plan(
 
 # --- Stop of an undo, and a person's word on what did not work -----------------------------------
 def _stop(run: Run, by: User, request_ids: list[str]) -> None:
-    requests = UndoRequest.objects.filter(pk__in=request_ids)
-    requests.update(stopped_at=clock().now, stopped_by=by)
+    sets: Sets = {}
+    for request in UndoRequest.objects.filter(pk__in=request_ids):
+        sets |= save(request, stopped_at=clock().now, stopped_by=by)
     steps = [step for step in living_steps(run) if step.request_id in request_ids]
     begun = [step for step in steps if step.state == "running"]
     actor = person(by)
@@ -306,6 +309,7 @@ def _stop(run: Run, by: User, request_ids: list[str]) -> None:
         run,
         "undo.stopped",
         actor=actor,
+        sets=sets,
         requests=request_ids,
         in_flight=[step.call_id for step in begun],
     )
@@ -490,7 +494,7 @@ def _move(
     **fields: Any,
 ) -> None:
     """Take one step of the locked run through one transition, save it, record it."""
-    change(step, COMPENSATION, verb, fields)
+    sets = change(step, COMPENSATION, verb, fields)
     event = COMPENSATION.verbs[verb].event
     facts = {"undo": step.pk} | (data or {})
-    record(run, event, actor=actor, call=step.call, **facts)
+    record(run, event, actor=actor, call=step.call, sets=sets, **facts)

@@ -1,12 +1,12 @@
 """What people decided, as they saw it."""
 
-import pgtrigger
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from agentruns import ids
-from agentruns.models import ToolCall
+from agentruns.models import ToolCall, keeping
+from agentruns.models.shown import Shown, salts_field
 
 
 class Approval(models.Model):
@@ -14,6 +14,12 @@ class Approval(models.Model):
 
     `digest` and `args` are those that the person was shown. Written by review.services only.
     """
+
+    SHOWN = Shown(
+        name=lambda approval: f"approval:{approval.pk}",
+        facts=("verdict", "digest", "decided_by", "decided_at"),
+        content=("args", "summary", "reason"),
+    )
 
     class Verdict(models.TextChoices):
         APPROVED = "approved", _("approved")
@@ -28,6 +34,7 @@ class Approval(models.Model):
     args = models.JSONField(_("arguments as shown"), default=dict)
     summary = models.TextField(_("in plain words"), blank=True, default="")
     reason = models.CharField(_("reason"), max_length=500, blank=True, default="")
+    salts = salts_field()
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", verbose_name=_("decided by")
     )
@@ -37,11 +44,7 @@ class Approval(models.Model):
         ordering = ["-decided_at"]
         verbose_name = _("decision")
         verbose_name_plural = _("decisions")
-        triggers = [
-            pgtrigger.Protect(
-                name="decision_is_kept", operation=pgtrigger.Update | pgtrigger.Delete
-            )
-        ]
+        triggers = keeping.append_only("decision_is_kept")
 
     def __str__(self) -> str:
         return f"{self.get_verdict_display()}: {self.summary}"

@@ -12,7 +12,7 @@ from agentruns import doorbell, pausepoints
 from agentruns.errors import BadInput, NotAllowed, NotFound, WrongState
 from agentruns.models import Run, ToolCall
 from agentruns.protocol import consent, doubt
-from agentruns.protocol.ledger import clock, lock_call
+from agentruns.protocol.ledger import add, clock, lock_call
 from agentruns.rights import Person, may_approve, may_decide, may_see, require
 from agentruns.states import STOPPED_RUN, STOPPING_RUN
 from review.models import Approval
@@ -43,11 +43,7 @@ def decide(call_id: str, *, by: Person, verdict: str, digest: str, reason: str =
             return earlier
         _must_be_open(run, call)
         _must_be_as_shown(call, digest)
-        if verdict == Approval.Verdict.APPROVED:
-            consent.approve(run, call, by=decider, digest=digest)
-        else:
-            consent.reject(run, call, by=decider, reason=reason)
-        approval = Approval.objects.create(
+        approval = Approval(
             call=call,
             verdict=verdict,
             digest=digest,
@@ -57,6 +53,11 @@ def decide(call_id: str, *, by: Person, verdict: str, digest: str, reason: str =
             decided_by=decider,
             decided_at=clock().now,
         )
+        sets = add(approval)
+        if verdict == Approval.Verdict.APPROVED:
+            consent.approve(run, call, by=decider, digest=digest, sets=sets)
+        else:
+            consent.reject(run, call, by=decider, reason=reason, sets=sets)
     if call.state != was:
         pausepoints.reach(run.pk, f"call:{call.number}:{call.state}")
     return approval

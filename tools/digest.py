@@ -31,6 +31,11 @@ def canonical_text(value: Any) -> str:
     return _encode(_canonical(value))
 
 
+def value_text(value: Any) -> str:
+    """One text for one value of JSON, the same before it is kept and after it is read back."""
+    return _encode(_canonical(value))
+
+
 def _encode(value: Any) -> str:
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False

@@ -434,15 +434,20 @@ class Snapshot(serializers.Serializer[Any]):
 class Event(serializers.ModelSerializer[LedgerEvent]):
     """A fact of the run's ledger. `hash` covers the event and the hash before it. `actor`: a
     worker, or `user:` with the id of a person, whose name of today is `actor_name`.
+    `sets`: what can be read of the rows since then, content by its digest.
     """
 
     call = serializers.CharField(source="call_id", allow_null=True)
     actor_name = serializers.SerializerMethodField()
     data = serializers.DictField()  # type: ignore[assignment]
+    sets = serializers.DictField()
 
     class Meta:
         model = LedgerEvent
-        fields = ("seq", "at", "kind", "call", "actor", "actor_name", "data", "prev_hash", "hash")
+        fields = (
+            *("seq", "at", "kind", "call", "actor", "actor_name", "data", "sets"),
+            *("prev_hash", "hash"),
+        )
         read_only_fields = fields
 
     def get_actor_name(self, event: LedgerEvent) -> str:

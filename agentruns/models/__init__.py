@@ -2,6 +2,7 @@ from agentruns.models.account import Account
 from agentruns.models.agent import Agent
 from agentruns.models.call import CallItem, ToolCall
 from agentruns.models.checkpoint import Checkpoint
+from agentruns.models.heads import LedgerHead, Unchained
 from agentruns.models.idempotency import IdempotencyKey
 from agentruns.models.ledger import LedgerEvent
 from agentruns.models.output import Output
@@ -18,10 +19,12 @@ __all__ = [
     "Grant",
     "IdempotencyKey",
     "LedgerEvent",
+    "LedgerHead",
     "Output",
     "Run",
     "StopRequest",
     "Terms",
     "Thread",
     "ToolCall",
+    "Unchained",
 ]

@@ -10,8 +10,10 @@ from django_fsm import ConcurrentTransitionMixin
 from pydantic import BaseModel
 
 from agentruns import ids
+from agentruns.models import keeping
 from agentruns.models.fsm import state_field, state_triggers, verb
 from agentruns.models.run import Run
+from agentruns.models.shown import Shown, salts_field
 from agentruns.states import CALL, READY
 from tools import registry
 from tools.errors import BadArguments
@@ -50,6 +52,15 @@ ITEMS_FUNC = """
     END IF;
     RETURN NEW;
 """
+# Its receipt comes with the end of a call. One with items may have a further one come in later.
+OUTCOME_FUNC = """
+    IF NEW.state <> 'landed' OR NOT EXISTS (
+        SELECT 1 FROM agentruns_callitem item WHERE item.call_id = NEW.id) THEN
+      RAISE EXCEPTION 'keeping: the outcome of call % is on record', NEW.id
+        USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+"""
 _NEVER_STARTED = ("voided", "frozen", "rejected", "expired", "denied", "failed")
 
 # An item is an effect: it can only be of a call that was let out, and is not open again.
@@ -80,6 +91,18 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
     `consent_count`: how many have. `consent_digest` and `consent_by` are of the last of them, and
     set once all have.
     """
+
+    SHOWN = Shown(
+        name=lambda call: "call",
+        facts=(
+            *("tool", "tool_revision", "tier", "args_digest", "request_id", "number", "turn"),
+            *("unit", "proposed_at", "reason", "gate_passed_at", "ended_at", "contradicted_at"),
+            *("consent_digest", "consent_by", "consent_count", "consents_needed"),
+            *("consent_used_at", "effect_digest", "last_lookup"),
+            *("undo_state", "undone_at"),
+        ),
+        content=("summary", "detail", "draft", "receipt", "response"),
+    )
 
     class UndoState(models.TextChoices):
         NONE = "", _("not undone")
@@ -120,6 +143,7 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
     draft = models.JSONField(null=True, blank=True)
     receipt = models.JSONField(null=True, blank=True)
     response = models.TextField(blank=True, default="")
+    salts = salts_field()
 
     attempts = models.PositiveIntegerField(default=0)
     next_attempt_at = models.DateTimeField(null=True, blank=True)
@@ -260,7 +284,42 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
                 )
                 | (pgtrigger.Q(old__undo_state="undone") & ~pgtrigger.Q(new__undo_state="undone")),
             ),
-            pgtrigger.Protect(name="call_is_kept", operation=pgtrigger.Delete),
+            keeping.fixed(
+                "is_as_proposed",
+                *("id", "run_id", "number", "position", "text_offset", "provider_call_id"),
+                *("tool", "tool_revision", "tier", "is_eager", "args", "args_digest"),
+                *("effect_digest", "summary", "request_id", "proposed_at"),
+            ),
+            keeping.kept("secrets_are_only_forgotten", ["secrets"], when="NEW.secrets IS NOT NULL"),
+            keeping.kept(
+                "draft_is_not_swapped",
+                ["draft"],
+                when="OLD.draft IS NOT NULL AND NEW.draft IS NOT NULL",
+            ),
+            keeping.grows("epoch_grows", "epoch"),
+            *keeping.once("said", "consent_digest", "consent_by_id", "undone_at"),
+            keeping.kept(
+                "gate_opens_with_a_step",
+                ["gate_passed_at"],
+                when="(OLD.state = NEW.state OR 'in_flight' NOT IN (OLD.state, NEW.state))",
+            ),
+            keeping.kept(
+                "end_is_kept",
+                [
+                    *("reason", "detail", "ended_at", "contradicted_at", "attempts"),
+                    *("consent_used_at", "consent_count", "consents_needed"),
+                    *("consent_digest", "consent_by_id"),
+                ],
+                when=keeping.among("state", CALL.terminal),
+            ),
+            pgtrigger.Trigger(
+                name="outcome_is_kept",
+                when=pgtrigger.Before,
+                operation=keeping.update_of("receipt", "response"),
+                condition=keeping.changed("receipt", "response", when="OLD.state = NEW.state"),
+                func=OUTCOME_FUNC,
+            ),
+            *keeping.whole("call_is_kept"),
         ]
 
     def __str__(self) -> str:
@@ -298,10 +357,15 @@ class CallItem(models.Model):
     `position` counts from 1; `key` is the tool's own name for the item.
     """
 
+    SHOWN = Shown(
+        name=lambda item: f"item:{item.position}", facts=("at",), content=("key", "receipt")
+    )
+
     call = models.ForeignKey(ToolCall, models.PROTECT, related_name="items")
     position = models.PositiveIntegerField()
     key = models.CharField(max_length=200)
     receipt = models.JSONField(default=dict)
+    salts = salts_field()
     at = models.DateTimeField()
 
     class Meta:
@@ -317,7 +381,7 @@ class CallItem(models.Model):
                 operation=pgtrigger.Insert,
                 func=ITEM_BIRTH_FUNC,
             ),
-            pgtrigger.Protect(name="item_is_kept", operation=pgtrigger.Update | pgtrigger.Delete),
+            *keeping.append_only("item_is_kept"),
         ]
 
     def __str__(self) -> str:

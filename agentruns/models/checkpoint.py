@@ -3,6 +3,7 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from agentruns.models import keeping
 from agentruns.models.call import ToolCall
 from agentruns.models.run import Run
 
@@ -26,6 +27,7 @@ class Checkpoint(models.Model):
     class Meta:
         ordering = ["run", "seq"]
         indexes = [models.Index(fields=["run", "-seq"])]
+        triggers = keeping.append_only("checkpoint_is_kept")
 
     def __str__(self) -> str:
         return f"turn {self.turn} of {self.run_id}"

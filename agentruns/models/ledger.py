@@ -3,13 +3,14 @@
 import pgtrigger
 from django.db import models
 
+from agentruns.models import keeping
 from agentruns.models.call import ToolCall
 from agentruns.models.run import Run
 
 # The text that an event's hash is taken of. verify_ledger evaluates the same expression.
 HASHED = """concat_ws(E'\\n', {row}.prev_hash, {row}.run_id, {row}.seq,
     (extract(epoch from {row}.at) * 1000000)::bigint, {row}.kind,
-    coalesce({row}.call_id, ''), {row}.actor, {row}.data::text)"""
+    coalesce({row}.call_id, ''), {row}.actor, {row}.data::text, {row}.sets::text)"""
 
 HASH = f"encode(sha256(convert_to({HASHED}, 'UTF8')), 'hex')"
 
@@ -21,12 +22,15 @@ CHAIN_FUNC = f"""
     NEW.at := clock_timestamp();
     NEW.hash := {HASH.format(row="NEW")};
     UPDATE agentruns_run SET ledger_seq = NEW.seq, ledger_head = NEW.hash WHERE id = NEW.run_id;
+    INSERT INTO agentruns_unchained (run_id) VALUES (NEW.run_id);
     RETURN NEW;
 """  # noqa: S608  (constants)
 
 
 class LedgerEvent(models.Model):
-    """A fact: who did what, when. `seq`, `at` and the hashes are filled by the database."""
+    """A fact: who did what, when, and what people read of the rows since then (`sets`, see
+    models/shown.py). `seq`, `at` and the hashes are filled by the database.
+    """
 
     # No index of its own: the unique constraint begins with it.
     run = models.ForeignKey(Run, models.PROTECT, related_name="events", db_index=False)
@@ -38,6 +42,7 @@ class LedgerEvent(models.Model):
     )
     actor = models.CharField(max_length=200)
     data = models.JSONField(default=dict)
+    sets = models.JSONField(default=dict)
     prev_hash = models.CharField(max_length=64, blank=True, default="")
     hash = models.CharField(max_length=64, blank=True, default="")
 
@@ -53,7 +58,7 @@ class LedgerEvent(models.Model):
                 operation=pgtrigger.Insert,
                 func=CHAIN_FUNC,
             ),
-            pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete),
+            *keeping.append_only("append_only"),
         ]
 
     def __str__(self) -> str:

@@ -3,8 +3,10 @@
 from django.db import models
 from django_fsm import ConcurrentTransitionMixin
 
+from agentruns.models import keeping
 from agentruns.models.fsm import state_field, state_triggers, verb
 from agentruns.models.run import Run
+from agentruns.models.shown import Shown, salts_field
 from agentruns.states import OUTPUT
 
 
@@ -18,6 +20,15 @@ class CompleteOutputs(models.Manager["Output"]):
 class Output(ConcurrentTransitionMixin, models.Model):
     """One turn's text. `offset` counts the characters of `text`; tokens as the provider counts."""
 
+    SHOWN = Shown(
+        name=lambda output: f"output:{output.turn}",
+        facts=(
+            *("epoch", "offset", "tokens_in", "tokens_out", "finish_reason"),
+            *("started_at", "ended_at"),
+        ),
+        content=("text",),
+    )
+
     run = models.ForeignKey(Run, models.PROTECT, related_name="outputs")
     turn = models.PositiveIntegerField()
     epoch = models.PositiveIntegerField()
@@ -26,6 +37,7 @@ class Output(ConcurrentTransitionMixin, models.Model):
     offset = models.PositiveIntegerField(default=0)
     tokens_in = models.PositiveIntegerField(default=0)
     tokens_out = models.PositiveIntegerField(default=0)
+    salts = salts_field()
     finish_reason = models.CharField(max_length=40, blank=True, default="")
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -38,7 +50,16 @@ class Output(ConcurrentTransitionMixin, models.Model):
 
     class Meta:
         ordering = ["run", "turn"]
-        triggers = state_triggers(OUTPUT)
+        triggers = [
+            *state_triggers(OUTPUT),
+            keeping.fixed("is_as_begun", "run_id", "turn", "epoch", "started_at"),
+            keeping.kept(
+                "end_is_kept",
+                ["text", "offset", "tokens_in", "tokens_out", "finish_reason", "ended_at"],
+                when=keeping.among("status", OUTPUT.terminal),
+            ),
+            *keeping.whole("output_is_kept"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["run", "turn"], name="one_output_per_turn"),
         ]

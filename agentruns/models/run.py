@@ -7,13 +7,16 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Length
 from django.db.models.lookups import LessThanOrEqual
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django_fsm import ConcurrentTransitionMixin
 
 from agentruns import ids
+from agentruns.models import keeping
 from agentruns.models.agent import Agent
 from agentruns.models.fsm import state_field, state_triggers, verb
-from agentruns.models.terms import Terms
+from agentruns.models.shown import Shown, salts_field
+from agentruns.models.terms import TERMS, Terms
 from agentruns.states import ACTIVE_RUN, RUN, STOPPED_RUN, STOPPING_RUN, SUSPENDED_REASONS
 from tools.texts import LONGEST
 
@@ -38,6 +41,12 @@ class Thread(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="threads")
     created_at = models.DateTimeField(auto_now_add=True)
 
+    class Meta:
+        triggers = [
+            keeping.fixed("is_as_begun", "id", "owner_id", "created_at"),
+            *keeping.whole("thread_is_kept"),
+        ]
+
     def __str__(self) -> str:
         return self.id
 
@@ -51,6 +60,15 @@ class Run(ConcurrentTransitionMixin, Terms):
     django-fsm unlocks the field for the whole class meanwhile, which is not safe between threads.
     Read it anew.
     """
+
+    SHOWN = Shown(
+        name=lambda run: "run",
+        facts=(
+            *("thread", "owner", "agent", "parent", "epoch", "turn", "suspended_reason"),
+            *("failure", "created_at", "started_at", "ended_at", "degraded_at", *TERMS),
+        ),
+        content=("goal", "failure_detail"),
+    )
 
     id = models.CharField(primary_key=True, max_length=40, default=ids.run_id, editable=False)
     thread = models.ForeignKey(Thread, models.PROTECT, related_name="runs")
@@ -76,10 +94,11 @@ class Run(ConcurrentTransitionMixin, Terms):
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     drain_deadline = models.DateTimeField(null=True, blank=True)
 
+    salts = salts_field()
     ledger_seq = models.PositiveBigIntegerField(default=0)
     ledger_head = models.CharField(max_length=64, blank=True, default="")
 
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     acting_since = models.DateTimeField(null=True, blank=True)
@@ -112,6 +131,25 @@ class Run(ConcurrentTransitionMixin, Terms):
                 condition=pgtrigger.Q(old__status__df=pgtrigger.F("new__status")),
                 func=TIME_FUNC,
             ),
+            keeping.fixed(
+                "is_as_asked",
+                *("id", "thread_id", "owner_id", "agent_id", "parent_id", "goal", "created_at"),
+            ),
+            keeping.kept(
+                "end_comes_with_a_step",
+                ["failure", "failure_detail", "started_at", "ended_at"],
+                when="OLD.status = NEW.status",
+            ),
+            keeping.grows("epoch_grows", "epoch"),
+            # Only the trigger of an event that is appended moves the head.
+            pgtrigger.Protect(
+                name="head_is_that_of_the_ledger",
+                operation=keeping.update_of("ledger_seq", "ledger_head"),
+                condition=keeping.changed(
+                    "ledger_seq", "ledger_head", when="pg_trigger_depth() = 0"
+                ),
+            ),
+            *keeping.whole("run_is_kept"),
         ]
         constraints = [
             models.CheckConstraint(
@@ -168,6 +206,11 @@ class Grant(models.Model):
                 name="one_living_grant_per_run",
             )
         ]
+        triggers = [
+            keeping.fixed("is_as_issued", "run_id", "tools", "tiers", "issued_at", "issued_by_id"),
+            *keeping.once("said", "revoked_at"),
+            *keeping.whole("grant_is_kept"),
+        ]
 
     def __str__(self) -> str:
         return f"grant {self.pk} of {self.run_id}"
@@ -180,6 +223,15 @@ class StopRequest(models.Model):
     or the run's own completion came first; `interrupted`, what the run was at (R10).
     `undo_is_due`: what can be undone is to be undone by itself now, and nobody has begun with it.
     """
+
+    SHOWN = Shown(
+        name=lambda stop: f"stop:{stop.epoch}",
+        facts=(
+            *("signal", "requested_by", "pending", "won_by", "interrupted", "requested_at"),
+            *("no_new_effect_at", "generation_stopped_at", "settled_at"),
+        ),
+        content=("reason", "answer"),
+    )
 
     class Pending(models.TextChoices):
         DISCARD = "discard", _("drop what has not started")
@@ -216,6 +268,7 @@ class StopRequest(models.Model):
     settled_at = models.DateTimeField(null=True, blank=True)
     undo_is_due = models.BooleanField(default=False)
     answer = models.JSONField(default=dict)
+    salts = salts_field()
 
     class Meta:
         ordering = ["-epoch"]
@@ -225,7 +278,19 @@ class StopRequest(models.Model):
         indexes = [
             models.Index(fields=["run"], name="undos_due", condition=models.Q(undo_is_due=True)),
         ]
-        triggers = [pgtrigger.Protect(name="stop_is_kept", operation=pgtrigger.Delete)]
+        triggers = [
+            keeping.fixed(
+                "is_as_asked",
+                *("run_id", "epoch", "signal", "requested_by_id", "reason", "pending"),
+                *("won_by", "interrupted", "requested_at", "no_new_effect_at"),
+            ),
+            *keeping.once("said", "generation_stopped_at", "settled_at"),
+            keeping.kept(
+                "rest_is_kept", ["generation_stopped_at"], when="OLD.settled_at IS NOT NULL"
+            ),
+            keeping.kept("said_answer", ["answer"], when="OLD.answer <> '{}'::jsonb"),
+            *keeping.whole("stop_is_kept"),
+        ]
 
     def __str__(self) -> str:
         return f"stop of {self.run_id} at epoch {self.epoch}"

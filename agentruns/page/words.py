@@ -55,6 +55,9 @@ DENIED = {
     "tool_changed": gettext_lazy(
         "Its source had changed this tool, so an admin has to look at it again."
     ),
+    "ledger_cut_back": gettext_lazy(
+        "Records of this run are missing, so nothing more is done: an admin has to look at it."
+    ),
     "args_changed": gettext_lazy(
         "The arguments are not those that the agent wrote: they were changed in the database."
     ),
@@ -70,6 +73,9 @@ DROPPED = {
     "dropped": gettext_lazy("It was held back by the stop, and dropped to continue."),
 }
 FAILURES = {
+    "ledger_cut_back": gettext_lazy(
+        "Records of this run are missing, so nothing more is done: an admin has to look at it."
+    ),
     "provider_failed": gettext_lazy("The model’s provider failed."),
     "provider_silent": gettext_lazy("The model’s provider fell silent."),
     "model_unknown": gettext_lazy("This agent’s model cannot be used here."),

@@ -64,6 +64,7 @@ WORDS = {
     "denied": "Not executed: not allowed ({reason}).",
     "unknown_tool": "Not executed: there is no such tool.",
     "tool_changed": "Not executed: this tool has changed, and an administrator must look at it.",
+    "ledger_cut_back": "Not executed: records of this run are missing.",
     "args_changed": "Not executed: its arguments are not those that you wrote.",
     "tool_disabled": "Not executed: an administrator has switched this tool off.",
     "grant_does_not_cover": "Not executed: this run may not use that tool.",

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from agentruns.errors import BadInput, WrongState
 from agentruns.models import LIMITS, Output, Run, StopRequest, Terms, ToolCall
+from agentruns.models.shown import merged
 from agentruns.protocol.ledger import SWEEPER, clock, lock_run, person, record, save
 from agentruns.protocol.pause import hold, let_go
 from agentruns.protocol.stop import request_stop
@@ -119,16 +120,20 @@ def raise_budget(run_id: str, *, by: Any, **limits: int | Decimal | None) -> Run
                 sentence = _("It has used %(used)s already: set a higher limit.")
                 raise BadInput(sentence % {"used": used.of(name)}, field=name)
         before = {name: getattr(run, name) for name in limits}
-        save(run, **limits)
+        sets = save(run, **limits)
+        is_free = not exceeded(run)
+        if is_free and run.degraded_at is not None:
+            sets = merged(sets, save(run, degraded_at=None))
         record(
             run,
             "budget.raised",
             actor=person(by),
+            sets=sets,
             before=_in_words(before),
             after=_in_words(limits),
         )
-        if not exceeded(run):
-            _go_on(run, actor=person(by))
+        if is_free and run.suspended_reason == BUDGET:
+            let_go(run, actor=person(by))
     return run
 
 
@@ -168,8 +173,8 @@ def _wait(run: Run, limit: str) -> bool:
 
 def _degrade(run: Run, limit: str) -> bool:
     if run.degraded_at is None:
-        save(run, degraded_at=clock().now, degraded_turn=run.turn)
-        record(run, "run.degraded", actor=SWEEPER, limit=limit, turn=run.turn)
+        sets = save(run, degraded_at=clock().now, degraded_turn=run.turn)
+        record(run, "run.degraded", actor=SWEEPER, sets=sets, limit=limit, turn=run.turn)
     return False
 
 
@@ -177,10 +182,3 @@ def _has_wrapped_up(run: Run) -> bool:
     is_between = not run.lease_holder  # its last answer is not cut short
     enough = run.turn >= run.degraded_turn + WRAP_UP_TURNS
     return run.degraded_at is not None and is_between and enough
-
-
-def _go_on(run: Run, *, actor: str) -> None:
-    if run.degraded_at is not None:
-        save(run, degraded_at=None)
-    if run.suspended_reason == BUDGET:
-        let_go(run, actor=actor)

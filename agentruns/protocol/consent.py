@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from agentruns.errors import WrongState
 from agentruns.models import LedgerEvent, Run, ToolCall
+from agentruns.models.shown import Sets, merged
 from agentruns.protocol.advance import advance
 from agentruns.protocol.ledger import (
     DRIVER,
@@ -69,9 +70,10 @@ def needed(call: ToolCall, policy: Policy) -> int:
     return max(1, call.consents_needed, policy.approvals)
 
 
-def approve(run: Run, call: ToolCall, *, by: Any, digest: str) -> None:
+def approve(run: Run, call: ToolCall, *, by: Any, digest: str, sets: Sets | None = None) -> None:
     """One person agrees to exactly the arguments of `digest`; when enough have, the call goes,
-    once, and as long from now as there was to decide. Raises WrongState, also for somebody who has
+    once, and as long from now as there was to decide. `sets`: of the row that keeps the decision.
+    Raises WrongState, also for somebody who has
     agreed already.
     """
     _must_be_open(call)
@@ -84,8 +86,8 @@ def approve(run: Run, call: ToolCall, *, by: Any, digest: str) -> None:
     count, of = len(said) + 1, needed(call, policy)
     data = {"digest": digest, "given": count, "needed": of}
     if count < of:
-        save(call, consent_count=count, consents_needed=of)
-        record(run, "call.approval_given", actor=person(by), call=call, **data)
+        sets = merged(save(call, consent_count=count, consents_needed=of), sets or {})
+        record(run, "call.approval_given", actor=person(by), call=call, sets=sets, **data)
         return
     expires = _from_now()
     move_call(
@@ -94,6 +96,7 @@ def approve(run: Run, call: ToolCall, *, by: Any, digest: str) -> None:
         "approve",
         actor=person(by),
         data=data | {"expires_at": expires.isoformat()},
+        sets=sets,
         reason="",
         consent_expires_at=expires,
         consent_digest=digest,
@@ -123,13 +126,16 @@ def tighten(run: Run, call: ToolCall, policy: Policy, *, actor: str) -> bool:
     of, count = needed(call, policy), len(voices(call, policy))
     if (of, count) == (max(1, call.consents_needed), call.consent_count):
         return False
-    save(call, consents_needed=of, consent_count=count)
-    record(run, "call.approvals_raised", actor=actor, call=call, given=count, needed=of)
+    sets = save(call, consents_needed=of, consent_count=count)
+    about = {"given": count, "needed": of}
+    record(run, "call.approvals_raised", actor=actor, call=call, sets=sets, **about)
     return True
 
 
-def reject(run: Run, call: ToolCall, *, by: Any, reason: str) -> None:
-    """Refuse the call; the model is told so, and why. Raises WrongState."""
+def reject(run: Run, call: ToolCall, *, by: Any, reason: str, sets: Sets | None = None) -> None:
+    """Refuse the call; the model is told so, and why. `sets`: of the row that keeps the decision.
+    Raises WrongState.
+    """
     _must_be_open(call)
     move_call(
         run,
@@ -137,6 +143,7 @@ def reject(run: Run, call: ToolCall, *, by: Any, reason: str) -> None:
         "reject",
         actor=person(by),
         data={"reason": reason},
+        sets=sets,
         reason="rejected",
         detail=reason,
         ended_at=clock().now,

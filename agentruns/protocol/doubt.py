@@ -59,8 +59,9 @@ def record_lookup(call_id: str, found: LookupResult, *, begun_at: datetime) -> N
     with transaction.atomic(durable=True):
         run, call = lock_call(call_id)
         found = items.understood(call, found)
-        save(call, last_lookup=_LAST[type(found)])
-        record(run, "call.looked_up", actor=SWEEPER, call=call, found=type(found).__name__)
+        sets = save(call, last_lookup=_LAST[type(found)])
+        what = type(found).__name__
+        record(run, "call.looked_up", actor=SWEEPER, call=call, sets=sets, found=what)
         if isinstance(found, Receipt):
             land(run, call, found, actor=SWEEPER, by="lookup")
         elif isinstance(found, NotLanded) and call.state == "in_doubt":

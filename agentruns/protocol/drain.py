@@ -14,7 +14,7 @@ from django.db import transaction
 from agentruns import pausepoints
 from agentruns.models import Run, StopRequest, ToolCall
 from agentruns.protocol import units
-from agentruns.protocol.ledger import DRIVER, EXECUTOR, SWEEPER, clock, move_run
+from agentruns.protocol.ledger import DRIVER, EXECUTOR, SWEEPER, clock, move_run, save
 from agentruns.protocol.undo import is_undo_due, ring_if_due
 
 
@@ -46,10 +46,9 @@ def settle(run: Run) -> None:
     is_idle = "in_flight" not in open_states and not is_waiting
     if run.status == "draining" and is_idle:
         verb = "settle_dirty" if open_states else "settle_clean"
-        move_run(run, verb, actor=EXECUTOR, ended_at=now, drain_deadline=None)
-        StopRequest.objects.filter(run=run, epoch=run.epoch).update(
-            settled_at=now, undo_is_due=is_undo_due(run)
-        )
+        stop = StopRequest.objects.get(run=run, epoch=run.epoch)
+        sets = save(stop, settled_at=now, undo_is_due=is_undo_due(run))
+        move_run(run, verb, actor=EXECUTOR, sets=sets, ended_at=now, drain_deadline=None)
         transaction.on_commit(partial(pausepoints.reach, run.pk, "drain:settled"))
     elif run.status == "stopped_dirty" and not open_states:
         move_run(run, "reconcile", actor=EXECUTOR)

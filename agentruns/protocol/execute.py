@@ -14,7 +14,8 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from agentruns import pausepoints
-from agentruns.models import StopRequest, ToolCall
+from agentruns.models import LedgerEvent, StopRequest, ToolCall
+from agentruns.models.shown import is_as_said
 from agentruns.protocol.doubt import begin_lookup, record_lookup
 from agentruns.protocol.gate import (
     TOOL_CHANGED,
@@ -160,10 +161,23 @@ def _prepared(registered: RegisteredTool, ctx: Context, args: Any, call: ToolCal
     if not registered.has_prepare:
         return None
     if call.draft is not None:
+        _must_be_as_drafted(call)
         return Draft(call.draft)
     impl: Any = registered.impl
     drafted: Draft | None = impl.prepare(ctx, args)
     return drafted
+
+
+def _must_be_as_drafted(call: ToolCall) -> None:
+    """What was drafted earlier is sent only as the ledger knows it: the row may have been changed
+    since, by somebody who has the database. Raises NoEffect.
+    """
+    told = LedgerEvent.objects.filter(call=call, sets__call__has_key="draft").order_by("-seq")
+    said = told.values_list("sets__call__draft", flat=True).first()
+    if not is_as_said(call, "draft", said):
+        log.error("call.draft_changed", run_id=call.run_id, call_id=call.pk)
+        sentence = _("It was not sent: its draft was changed in the database.")
+        raise NoEffect("draft_changed", sentence)
 
 
 def _may_still_go(call: ToolCall) -> bool:

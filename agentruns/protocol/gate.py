@@ -28,6 +28,7 @@ from agentruns.protocol.advance import HELD, advance, is_next
 from agentruns.protocol.budget import allows, enforce_budget
 from agentruns.protocol.consent import needed, voices
 from agentruns.protocol.drain import settle
+from agentruns.protocol.heads import CUT_BACK
 from agentruns.protocol.ledger import (
     EXECUTOR,
     clock,
@@ -192,7 +193,8 @@ def keep_draft(claim: Claim, draft: Draft) -> bool:
         if call.state == "approved":
             _keep(run, call, draft)
         elif call.draft is None:  # it was set aside while the call waited
-            save(call, draft=draft.data)
+            sets = save(call, draft=draft.data)
+            record(run, "call.drafted_again", actor=EXECUTOR, call=call, sets=sets)
     pausepoints.reach(run.pk, f"call:{call.number}:prepared")
     return call.claim_token == claim.token
 
@@ -274,8 +276,8 @@ def _have_it_wait(attempt: Attempt) -> None:
     if call.state == "approved":
         move_call(run, call, "postpone", actor=EXECUTOR, data=data, **fields, **unclaimed)
     else:
-        save(call, **fields, **unclaimed)
-        record(run, "call.held_up", actor=EXECUTOR, call=call, **data)
+        sets = save(call, **fields, **unclaimed)
+        record(run, "call.held_up", actor=EXECUTOR, call=call, sets=sets, **data)
 
 
 def _is_held(attempt: Attempt, reason: str) -> bool:
@@ -321,6 +323,13 @@ def _is_ours(a: Attempt) -> bool:
 def _grant_covers(a: Attempt) -> bool:
     grant = units.grant_of(a.run) if a.finishes else a.sight.grant
     return grant is not None and a.call.tool in grant.tools and a.policy.tier in grant.tiers
+
+
+def _has_whole_ledger(a: Attempt) -> bool:
+    """A call that had gone out already may be among what was cut off."""
+    if not a.sight.is_whole:
+        log.error("ledger.cut_back", run_id=a.run.pk, call_id=a.call.pk)
+    return a.sight.is_whole
 
 
 def is_as_proposed(call: ToolCall, policy: Policy) -> bool:
@@ -400,6 +409,7 @@ CHECKS: list[tuple[str, Callable[[Attempt], bool]]] = [
     ("run_not_running", lambda a: a.run.status == "running" or a.finishes),
     ("old_epoch", lambda a: a.run.epoch == a.call.epoch or a.finishes),
     ("claim_lost", _is_ours),
+    (CUT_BACK, _has_whole_ledger),
     ("unknown_tool", lambda a: a.policy.known),
     ("grant_does_not_cover", _grant_covers),
     (TOOL_CHANGED, lambda a: is_as_proposed(a.call, a.policy)),

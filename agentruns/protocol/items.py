@@ -15,6 +15,7 @@ from agentruns.models import CallItem, Run, ToolCall
 from agentruns.protocol.ledger import (
     EXECUTOR,
     SEND_WINDOW,
+    add,
     clock,
     lock_call,
     move_call,
@@ -97,11 +98,10 @@ def keep(run: Run, call: ToolCall, receipts: dict[str, Data], *, actor: str) -> 
     for key in [key for key in receipts if key not in known]:
         if (position := positions.get(key)) is None:
             raise ValueError(f"{key} is no item of {call.pk}")
-        CallItem.objects.create(
-            call=call, position=position, key=key, receipt=receipts[key], at=clock().now
-        )
+        facts = {"key": key, "receipt": receipts[key], "at": clock().now}
+        sets = add(CallItem(call=call, position=position, **facts))
         place = {"key": key, "position": position, "of": len(keys)}
-        record(run, "call.item_landed", actor=actor, call=call, **place)
+        record(run, "call.item_landed", actor=actor, call=call, sets=sets, **place)
 
 
 def has_any(call: ToolCall) -> bool:

@@ -17,6 +17,7 @@ from agentruns.models import Output, Run, StopRequest, ToolCall
 from agentruns.protocol import checkpoints
 from agentruns.protocol.budget import enforce_budget
 from agentruns.protocol.drain import begin_drain
+from agentruns.protocol.heads import CUT_BACK, is_whole
 from agentruns.protocol.ledger import (
     DRIVER,
     SWEEPER,
@@ -77,16 +78,19 @@ def take_lease(run_id: str, *, epoch: int) -> Lease | None:
         if open_calls(run):
             return None
         now = clock().now
+        if not is_whole(run):
+            move_run(run, "fail", actor=DRIVER, failure=CUT_BACK, ended_at=now)
+            return None
         if run.turn >= settings.TURN_LIMIT:
             move_run(run, "fail", actor=DRIVER, failure="turn_limit", ended_at=now)
             return None
         if run.status == "queued":
             move_run(run, "begin", actor=DRIVER, started_at=now)
         holder = secrets.token_hex(16)
-        save(run, turn=run.turn + 1, lease_holder=holder, lease_expires_at=_expiry(now))
+        sets = save(run, turn=run.turn + 1, lease_holder=holder, lease_expires_at=_expiry(now))
         checkpoints.before_turn(run, now)
         output = Output.objects.create(run=run, turn=run.turn, epoch=run.epoch, started_at=now)
-        record(run, "turn.started", actor=DRIVER, turn=run.turn, holder=holder)
+        record(run, "turn.started", actor=DRIVER, sets=sets, turn=run.turn, holder=holder)
         return Lease(run.pk, run.epoch, holder, run.turn, output.pk)
 
 
@@ -124,8 +128,10 @@ def give_back_lease(lease: Lease, fragment: Fragment, finish_reason: str = "") -
         else:
             cut_output(run, lease.output_id, now, fragment, "stopped")
         save(run, lease_holder="", lease_expires_at=None)
-        record(run, "generation.stopped", actor=DRIVER, tokens_out=fragment.tokens_out)
-        StopRequest.objects.filter(run=run, epoch=run.epoch).update(generation_stopped_at=now)
+        stop = StopRequest.objects.get(run=run, epoch=run.epoch)
+        sets = save(stop, generation_stopped_at=now)
+        about: dict[str, Any] = {"tokens_out": fragment.tokens_out}
+        record(run, "generation.stopped", actor=DRIVER, sets=sets, **about)
         begin_drain(run)
         return True
 
@@ -141,8 +147,11 @@ def take_away_lease(run_id: str) -> bool:
             return False
         for output in Output.objects.filter(run=run, status="streaming"):
             cut_output(run, output.pk, now, None, "worker_lost")
-        record(run, "lease.taken_away", actor=SWEEPER, holder=run.lease_holder)
-        save(run, lease_holder="", lease_expires_at=None)
+        holder = run.lease_holder
+        # A new epoch, so that the lost driver stays out.
+        epoch = run.epoch + 1 if run.is_active else run.epoch
+        sets = save(run, lease_holder="", lease_expires_at=None, epoch=epoch)
+        record(run, "lease.taken_away", actor=SWEEPER, sets=sets, holder=holder)
         if run.is_stopping:
             begin_drain(run)
         elif run.is_active:
@@ -189,8 +198,7 @@ def drop_turn(run: Run, turn: int, now: datetime, reason: str, *, actor: str) ->
 
 
 def _start_turn_over(run: Run, now: datetime) -> None:
-    """A new epoch, so that the lost driver stays out; then the same turn again, a few times."""
-    save(run, epoch=run.epoch + 1)
+    """The same turn again, a few times."""
     drop_turn(run, run.turn, now, "worker_lost", actor=SWEEPER)
     recent = Output.objects.filter(run=run).order_by("-turn")[:LOST_TURNS_LIMIT]
     if [o.finish_reason for o in recent] == ["worker_lost"] * LOST_TURNS_LIMIT:

@@ -14,6 +14,7 @@ from psycopg.types.json import Jsonb
 from agentruns import doorbell
 from agentruns.errors import NotFound
 from agentruns.models import Output, Run, ToolCall
+from agentruns.models.shown import Sets, merged, seal
 from agentruns.states import CALL, OUTPUT, RUN, Machine
 from tools import prepared, texts
 from tools.storable import storable
@@ -167,30 +168,46 @@ def lock_call_if_free(call_id: str) -> tuple[Run, ToolCall] | None:
 
 # Number, time and hashes are filled in by the database (models/ledger.py).
 APPEND = """
-INSERT INTO agentruns_ledgerevent (run_id, seq, kind, call_id, actor, data, prev_hash, hash)
-SELECT %s, 0, %s, %s, %s, %s, '', ''"""
+INSERT INTO agentruns_ledgerevent (run_id, seq, kind, call_id, actor, data, sets, prev_hash, hash)
+SELECT %s, 0, %s, %s, %s, %s, %s, '', ''"""
 
 
-def record(run: Run, kind: str, *, actor: str, call: ToolCall | None = None, **data: Any) -> None:
-    """Append a fact to the locked run's ledger, and ring for those who watch."""
-    prepared.run(APPEND, _event(run, kind, actor, call, data))
+def record(
+    run: Run,
+    kind: str,
+    *,
+    actor: str,
+    call: ToolCall | None = None,
+    sets: Any = None,
+    **data: Any,
+) -> None:
+    """Append a fact to the locked run's ledger, and ring for those who watch. `sets` (Sets): what
+    people read of the rows that were saved with it; `save`, `change` and `born` say so.
+    """
+    prepared.run(APPEND, _event(run, kind, actor, call, data, sets))
     doorbell.ring_watchers(run.pk)
 
 
 def _event(
-    run: Run, kind: str, actor: str, call: ToolCall | None, data: dict[str, Any]
+    run: Run, kind: str, actor: str, call: ToolCall | None, data: dict[str, Any], sets: Sets | None
 ) -> list[Any]:
-    return [run.pk, kind, call and call.pk, actor, Jsonb(storable(data))]
+    return [run.pk, kind, call and call.pk, actor, Jsonb(storable(data)), Jsonb(sets or {})]
 
 
 def move_run(
-    run: Run, verb: str, *, actor: str, data: dict[str, Any] | None = None, **fields: Any
+    run: Run,
+    verb: str,
+    *,
+    actor: str,
+    data: dict[str, Any] | None = None,
+    sets: Any = None,
+    **fields: Any,
 ) -> None:
-    """Take the locked run through one transition, save it, record it."""
+    """Take the locked run through one transition, save it, record it. `sets`: of further rows."""
     if verb != "suspend":
         fields.setdefault("suspended_reason", "")  # only a run that waits has a reason to wait
-    change(run, RUN, verb, fields)
-    record(run, RUN.verbs[verb].event, actor=actor, **(data or {}))
+    sets = merged(change(run, RUN, verb, fields), sets or {})
+    record(run, RUN.verbs[verb].event, actor=actor, sets=sets, **(data or {}))
 
 
 def move_call(
@@ -200,16 +217,18 @@ def move_call(
     *,
     actor: str,
     data: dict[str, Any] | None = None,
+    sets: Any = None,
     **fields: Any,
 ) -> None:
-    """Take one call of the locked run through one transition, save it, record it.
+    """Take one call of the locked run through one transition, save it, record it. `sets`: of
+    further rows.
 
     Change and event are one statement: it is what every call does twice.
     """
     if call.secrets is not None and CALL.verbs[verb].target in CALL.terminal:
         fields["secrets"] = None  # nobody needs them any more
-    sql, values = _changed(call, CALL, verb, fields)
-    event = _event(run, CALL.verbs[verb].event, actor, call, data or {})
+    sql, values, own = _changed(call, CALL, verb, fields)
+    event = _event(run, CALL.verbs[verb].event, actor, call, data or {}, merged(own, sets or {}))
     both = f"WITH changed AS ({sql} RETURNING 1) {APPEND} FROM changed"
     _must_be_one(call, prepared.run(both, [*values, *event]))
     doorbell.ring_watchers(run.pk)
@@ -219,44 +238,89 @@ def move_output(
     run: Run, output: Output, verb: str, *, data: dict[str, Any] | None = None, **fields: Any
 ) -> None:
     """Take one turn's text of the locked run through one transition, save it, record it."""
-    change(output, OUTPUT, verb, fields)
+    # Its event tells of all of it: of what was kept while it streamed, none has.
+    sets = change(output, OUTPUT, verb, fields, is_whole=True)
     data = {"turn": output.turn, "offset": output.offset} | (data or {})
-    record(run, OUTPUT.verbs[verb].event, actor=DRIVER, **data)
+    record(run, OUTPUT.verbs[verb].event, actor=DRIVER, sets=sets, **data)
 
 
-def save(row: models.Model, **fields: Any) -> None:
-    """Set and save these fields and no others: the database owns some of the rest."""
-    _set(row, fields)
-    _must_be_one(row, prepared.run(*prepared.update(row, tuple(fields))))
+def born(row: models.Model) -> Sets:
+    """What the event that makes this row sets. Before the row is saved: it gets its salts."""
+    default, shown = type(row)(), type(row).SHOWN  # type: ignore[attr-defined]
+    return seal(row, [name for name in shown.columns if _of(row, name) != _of(default, name)])
 
 
-def change(row: models.Model, machine: Machine, verb: str, fields: dict[str, Any]) -> None:
+def add(row: models.Model) -> Sets:
+    """Save a new row. What is returned is for its event."""
+    sets = born(row)
+    row.save(force_insert=True)
+    return sets
+
+
+def save(row: models.Model, **fields: Any) -> Sets:
+    """Set and save these fields and no others: the database owns some of the rest. What is
+    returned is for the event.
+    """
+    names, sets = _set(row, fields)
+    _must_be_one(row, prepared.run(*prepared.update(row, names)))
+    return sets
+
+
+def change(
+    row: models.Model,
+    machine: Machine,
+    verb: str,
+    fields: dict[str, Any],
+    *,
+    is_whole: bool = False,
+) -> Sets:
     """Take a row through one transition and save it. The caller holds the run's lock, and
-    records the event in the same transaction.
+    records the event in the same transaction, with what is returned: of the columns that differ,
+    or of the whole row.
 
     Raises ConcurrentTransition if the row has left the state that it was read in.
     """
-    sql, values = _changed(row, machine, verb, fields)
+    sql, values, sets = _changed(row, machine, verb, fields, is_whole=is_whole)
     _must_be_one(row, prepared.run(sql, values))
+    return sets
 
 
 def _changed(
-    row: models.Model, machine: Machine, verb: str, fields: dict[str, Any]
-) -> tuple[str, list[Any]]:
+    row: models.Model,
+    machine: Machine,
+    verb: str,
+    fields: dict[str, Any],
+    *,
+    is_whole: bool = False,
+) -> tuple[str, list[Any], Sets]:
     """The statement that saves a transition, if the row is still where it was read."""
     was = getattr(row, machine.field)
     getattr(row, verb)()
-    _set(row, fields)
-    sql, values = prepared.update(row, (machine.field, *fields))
-    return f'{sql} AND "{machine.field}" = %s', [*values, was]
+    names, sets = _set(row, fields, is_whole=is_whole)
+    sql, values = prepared.update(row, (machine.field, *names))
+    return f'{sql} AND "{machine.field}" = %s', [*values, was], sets
 
 
-def _set(row: models.Model, fields: dict[str, Any]) -> None:
-    """No fact is lost because an outside system sent a character that cannot be kept; and what
-    people read is cut here, whoever wrote it.
+def _set(
+    row: models.Model, fields: dict[str, Any], *, is_whole: bool = False
+) -> tuple[tuple[str, ...], Sets]:
+    """What is to be saved, and what the event says of it. No fact is lost because an outside system
+    sent a character that cannot be kept; and what people read is cut here, whoever wrote it.
     """
+    changed = []
     for name, value in fields.items():
+        before = _of(row, name)
         setattr(row, name, texts.kept(name, storable(value)))
+        if _of(row, name) != before:
+            changed.append(name)
+    salts = getattr(row, "salts", None)
+    sets = seal(row, None if is_whole else changed)
+    has_new_salts = salts != getattr(row, "salts", None)
+    return (*fields, "salts") if has_new_salts else tuple(fields), sets
+
+
+def _of(row: models.Model, name: str) -> Any:
+    return getattr(row, row._meta.get_field(name).attname)  # type: ignore[union-attr]
 
 
 def _must_be_one(row: models.Model, done: Any) -> None:

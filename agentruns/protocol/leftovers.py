@@ -47,8 +47,8 @@ def _set_aside(call_id: str) -> bool:
         if call.state != "prepared" or call.draft is None or call.claim_token or not waits:
             return False
         draft = Draft(call.draft)
-        save(call, draft=None)
-        record(run, "call.draft_set_aside", actor=SWEEPER, call=call)
+        sets = save(call, draft=None)
+        record(run, "call.draft_set_aside", actor=SWEEPER, call=call, sets=sets)
     drop_draft(call, draft)
     return True
 

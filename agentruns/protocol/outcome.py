@@ -131,12 +131,13 @@ def land(
         data |= {"was": call.reason}
         move_call(run, call, "contradict", actor=actor, data=data, contradicted_at=now, **fields)
     else:
-        if call.state == "landed" and items.has_any(call):
-            save(call, receipt=receipt.data, response=receipt.response)  # one more may be out
+        sets = None
+        if call.state == "landed" and items.has_any(call):  # one more may be out
+            sets = save(call, receipt=receipt.data, response=receipt.response)
             if len(items.receipts_of(call.pk)) > known:
                 log.error("call.contradicted", run_id=run.pk, call_id=call.pk, was="in part")
         told = items.progress(call)
-        record(run, "outcome.repeated", actor=actor, call=call, state=call.state, **told)
+        record(run, "outcome.repeated", actor=actor, call=call, sets=sets, state=call.state, **told)
     settle(run)
     advance(run, seen.others if seen else None)
 

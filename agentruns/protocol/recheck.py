@@ -22,7 +22,7 @@ from agentruns.protocol.gate import (
     policy_of,
     refusal,
 )
-from agentruns.protocol.ledger import SWEEPER, lock_run, person, save
+from agentruns.protocol.ledger import SWEEPER, lock_run, person, record, save
 from agentruns.protocol.sight import Sight, look
 from agentruns.states import NOT_YET_IN_FLIGHT, READY
 
@@ -82,7 +82,9 @@ def _recheck(sight: Sight, actor: str) -> str:
     if call.state == "awaiting_approval" and tighten(run, call, policy_of(sight), actor=actor):
         return "raised"
     if call.state in READY and call.reason == RATE_LIMITED:
-        save(call, next_attempt_at=None, reason="")  # by another limit, its time is another
+        # By another limit, its time is another.
+        sets = save(call, next_attempt_at=None, reason="")
+        record(run, "call.due_again", actor=actor, call=call, sets=sets)
         doorbell.ring_task("agentruns.tasks.act", call.pk, call.epoch)
     return ""
 

@@ -13,6 +13,7 @@ from django.contrib.auth import get_user_model
 
 from agentruns.errors import NotFound
 from agentruns.models import Grant, Run, ToolCall
+from agentruns.models.heads import IS_WHOLE
 from agentruns.protocol.advance import IS_DOUBLE
 from agentruns.protocol.ledger import OPEN_CALLS, OpenCall, as_open_calls, lock_run_of
 from tools import prepared
@@ -39,13 +40,15 @@ class Sight:
     """As it is now. `call` has its run and that one's owner at hand.
 
     `tool`: what an admin has set, if anything. `grant`: the one that lives, if any. `is_double`:
-    whether the same effect stands in the thread already.
+    whether the same effect stands in the thread already; `is_whole`: whether the run's
+    ledger has all that the chain of heads knows of it.
     """
 
     run: Run
     call: ToolCall
     now: datetime
     is_double: bool
+    is_whole: bool
     open_calls: list[OpenCall]
     tool: Tool | None
     grant: Grant | None
@@ -64,11 +67,11 @@ def look(call_id: str, *, at_gate: bool = False) -> Sight:
     row = prepared.row(_statement(), [call_id])
     if row is None:
         raise NotFound(call_id=call_id)
-    now, is_double, others, *rest = row
+    now, is_double, is_whole, others, *rest = row
     call, owner, tool, grant = prepared.split(rest, _rows())
     run.owner = owner
     call.run = run
-    return Sight(run, call, now, is_double, as_open_calls(others), tool, grant)
+    return Sight(run, call, now, is_double, is_whole, as_open_calls(others), tool, grant)
 
 
 @cache
@@ -82,7 +85,7 @@ def _rows() -> tuple[Rows, ...]:
 def _statement() -> str:
     columns = (rows.columns(alias) for rows, alias in zip(_rows(), "cutg", strict=True))
     return f"""
-        SELECT clock_timestamp(), {IS_DOUBLE}, {OPEN_CALLS}, {", ".join(columns)}
+        SELECT clock_timestamp(), {IS_DOUBLE}, {IS_WHOLE}, {OPEN_CALLS}, {", ".join(columns)}
           FROM agentruns_toolcall c
           JOIN agentruns_run r ON r.id = c.run_id
           JOIN auth_user u ON u.id = r.owner_id

@@ -14,7 +14,7 @@ from agentruns import doorbell
 from agentruns.errors import BadInput
 from agentruns.models import TERMS, Agent, Run, Thread
 from agentruns.protocol.grants import issue
-from agentruns.protocol.ledger import lock_run, person, record
+from agentruns.protocol.ledger import add, lock_run, person, record
 from agentruns.protocol.pause import PAUSED, hold
 from agentruns.protocol.stop import stop_newborn
 
@@ -40,9 +40,10 @@ def start_run(
         terms = {name: getattr(agent, name) for name in TERMS}
         run = Run(owner=owner, agent=agent, goal=goal, thread=thread, parent=parent, **terms)
         run.pk = run_id or run.pk
-        run.save(force_insert=True)
+        sets = add(run)
         issue(run, by=owner)
-        record(run, "run.created", actor=person(owner), agent=agent.slug, parent=parent_id)
+        about: dict[str, Any] = {"agent": agent.slug, "parent": parent_id}
+        record(run, "run.created", actor=person(owner), sets=sets, **about)
         if parent and not parent.is_active:
             stop_newborn(run, parent)
         elif parent and parent.suspended_reason == PAUSED:

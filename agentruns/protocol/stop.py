@@ -16,10 +16,21 @@ from django.utils.translation import gettext as _
 from agentruns import doorbell, pausepoints
 from agentruns.errors import BadInput
 from agentruns.models import Grant, Run, StopRequest, ToolCall
+from agentruns.models.shown import merged, seal
 from agentruns.protocol import items, units
 from agentruns.protocol.classify import interruption
 from agentruns.protocol.drain import begin_drain, drain_deadline
-from agentruns.protocol.ledger import SWEEPER, clock, lock_tree, move_run, person, record
+from agentruns.protocol.ledger import (
+    SWEEPER,
+    add,
+    born,
+    clock,
+    lock_tree,
+    move_run,
+    person,
+    record,
+    save,
+)
 from agentruns.queries import stop_answer
 from agentruns.states import NOT_YET_IN_FLIGHT
 
@@ -51,7 +62,7 @@ def request_stop(
             _shut_gate(each, began, asked)
         # The answer of each names those below it, as the stop has left them.
         for each in acting:
-            _conclude(each)
+            _conclude(each, actor=asked.actor)
         this = StopRequest.objects.filter(run=run, epoch=run.epoch)
         if not this.exists():
             _too_late(run, began, asked)
@@ -62,8 +73,9 @@ def request_stop(
 
 def stop_newborn(run: Run, parent: Run) -> None:
     """Stop a child in the transaction that bears it, because its parent is stopped or ended."""
-    _shut_gate(run, clock().began, Asked(None, "dependency", f"parent {parent.pk}"))
-    _conclude(run)
+    asked = Asked(None, "dependency", f"parent {parent.pk}")
+    _shut_gate(run, clock().began, asked)
+    _conclude(run, actor=asked.actor)
 
 
 @dataclass(frozen=True)
@@ -103,6 +115,8 @@ def _shut_gate(run: Run, began: datetime, asked: Asked) -> None:
     """Status, epoch, grant and waiting calls, for one run; then drain, as far as that goes now."""
     now = clock().now
     interrupted = interruption(run)
+    facts = asked.as_fields() | {"interrupted": interrupted, "requested_at": began}
+    stop = StopRequest(run=run, epoch=run.epoch + 1, no_new_effect_at=now, **facts)
     move_run(
         run,
         "request_cancel",
@@ -114,20 +128,15 @@ def _shut_gate(run: Run, began: datetime, asked: Asked) -> None:
             "interrupted": interrupted,
             "epoch": run.epoch + 1,
         },
+        sets=born(stop),
         epoch=run.epoch + 1,
         drain_deadline=drain_deadline(now),
         suspended_reason="",
     )
     Grant.objects.filter(run=run, revoked_at=None).update(revoked_at=now)
     _put_away(run, now, asked)
-    StopRequest.objects.create(
-        run=run,
-        epoch=run.epoch,
-        interrupted=interrupted,
-        requested_at=began,
-        no_new_effect_at=clock().now,
-        **asked.as_fields(),
-    )
+    stop.no_new_effect_at = clock().now
+    stop.save(force_insert=True)
     begin_drain(run)
     doorbell.ring_driver(run.pk)
 
@@ -144,16 +153,17 @@ def _put_away(run: Run, now: datetime, asked: Asked) -> None:
         items.end(run, call, verb, actor=asked.actor, reason=reason, data=data, ended_at=now)
 
 
-def _conclude(run: Run) -> None:
+def _conclude(run: Run, *, actor: str) -> None:
     """Keep the answer: it is what this request gets, now and at every repeat."""
     stop = StopRequest.objects.get(run=run, epoch=run.epoch)
-    stop.answer = stop_answer(run, stop)
-    stop.save(update_fields=["answer"])
+    sets = save(stop, answer=stop_answer(run, stop))
+    sets = merged(sets, seal(stop, ["no_new_effect_at"]))
+    record(run, "stop.answered", actor=actor, sets=sets, epoch=stop.epoch)
 
 
 def _too_late(run: Run, began: datetime, asked: Asked) -> None:
     """The run had ended before: record that it was asked, and that completion won."""
-    StopRequest.objects.create(
+    stop = StopRequest(
         run=run,
         epoch=run.epoch,
         won_by=StopRequest.WonBy.COMPLETION,
@@ -162,5 +172,6 @@ def _too_late(run: Run, began: datetime, asked: Asked) -> None:
         settled_at=run.ended_at,
         **asked.as_fields(),
     )
-    record(run, "stop.too_late", actor=asked.actor, ended_as=run.status)
-    _conclude(run)
+    sets = add(stop)
+    record(run, "stop.too_late", actor=asked.actor, sets=sets, ended_as=run.status)
+    _conclude(run, actor=asked.actor)

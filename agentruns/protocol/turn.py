@@ -28,6 +28,7 @@ from agentruns.protocol.lease import (
 from agentruns.protocol.ledger import (
     AGENT,
     DRIVER,
+    add,
     clock,
     lock_run,
     move_call,
@@ -67,7 +68,9 @@ def propose_call(lease: Lease, proposal: Proposal) -> ToolCall | None:
             return None
         policy = effective(proposal.tool, args=proposal.raw_args or "{}")
         call, problem = _written(run, proposal, policy)
-        record(run, "call.proposed", actor=AGENT, call=call, tool=call.tool, args=call.args)
+        sets = add(call)
+        about = {"tool": call.tool, "args": call.args}
+        record(run, "call.proposed", actor=AGENT, call=call, sets=sets, **about)
         _route(run, call, policy, problem)
     pausepoints.reach(run.pk, f"call:{call.number}:proposed")
     if call.state == "buffered":
@@ -116,7 +119,7 @@ def break_turn(lease: Lease, fragment: Fragment, code: str, detail: str) -> bool
 
 
 def _written(run: Run, proposal: Proposal, policy: Policy) -> tuple[ToolCall, BadArguments | None]:
-    """The call as a row; with it what is wrong with its arguments, if anything is."""
+    """The call as a row, not saved yet; with it what is wrong with its arguments, if anything."""
     registered = registry.get(proposal.tool)
     problem = None
     fields: dict[str, Any] = {
@@ -134,7 +137,7 @@ def _written(run: Run, proposal: Proposal, policy: Policy) -> tuple[ToolCall, Ba
         fields["tool_revision"] = registered.revision
         fields["is_uninterruptible"] = registered.uninterruptible
     siblings = ToolCall.objects.filter(run=run)
-    call = ToolCall.objects.create(
+    call = ToolCall(
         run=run,
         turn=run.turn,
         position=siblings.filter(turn=run.turn).count(),

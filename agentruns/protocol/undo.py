@@ -91,5 +91,5 @@ def mark_undone(run: Run, call: ToolCall, *, actor: str, **data: Any) -> None:
     """
     if call.state != "landed" or call.undo_state == ToolCall.UndoState.UNDONE:
         raise WrongState(_("There is nothing to undo here."), call_id=call.pk, state=call.state)
-    save(call, undo_state=ToolCall.UndoState.UNDONE, undone_at=clock().now)
-    record(run, "call.undone", actor=actor, call=call, **data)
+    sets = save(call, undo_state=ToolCall.UndoState.UNDONE, undone_at=clock().now)
+    record(run, "call.undone", actor=actor, call=call, sets=sets, **data)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 # of it: its mail would really leave.
 PLACES = (
     "DATABASE_URL",
+    "DATABASE_OWNER_URL",
     "REDIS_URL",
     "DATA_DIR",
     "PORT",

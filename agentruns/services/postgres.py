@@ -26,6 +26,8 @@ from agentruns.services.processes import Process, Spec
 NAME = "postgres"
 ACCOUNT = "pgserver"
 SUPERUSER = "postgres"
+# Who owns the tables of the ledger, and who works with them; and who has the demo's shop.
+OWNER, APPLICATION, SHOP = "agentruns_owner", "agentruns", "agentruns_shop"
 SOCKET_NAME = ".s.PGSQL.5432"
 # The kernel's limit for the path of a socket is 104 bytes on macOS and 108 on Linux.
 MAX_SOCKET_PATH = 103
@@ -39,6 +41,16 @@ SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
+# What belongs to the superuser in the database of somebody else: data folders of before have that.
+NOT_HANDED_OVER = """
+SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE ' ELSE 'TABLE ' END || c.oid::regclass
+  FROM pg_class c JOIN pg_roles o ON o.oid = relowner
+ WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'S') AND rolsuper
+   AND NOT EXISTS (SELECT 1 FROM pg_depend WHERE objid = c.oid AND deptype IN ('a', 'i'))
+UNION ALL
+SELECT 'FUNCTION ' || p.oid::regprocedure FROM pg_proc p JOIN pg_roles o ON o.oid = proowner
+ WHERE pronamespace = 'public'::regnamespace AND rolsuper
+"""
 # For tests: a crash of the machine may lose data that nobody wants. A kill of the server may not:
 # so a commit still waits until the kernel has it, and pages are still written whole.
 WITHOUT_DURABILITY = {"fsync": "off"}
@@ -86,17 +98,37 @@ class Postgres:
             shutil.rmtree(self._socket_dir, ignore_errors=True)
             self._socket_dir = self._home
 
-    def url(self, database: str) -> str:
-        """The address of a database, as libpq and Django understand it."""
-        return f"postgresql://{SUPERUSER}@/{database}?host={quote(str(self._socket_dir), safe='')}"
+    def url(self, database: str, *, role: str = SUPERUSER) -> str:
+        """The address of a database for a role, as libpq and Django understand it."""
+        return f"postgresql://{role}@/{database}?host={quote(str(self._socket_dir), safe='')}"
 
-    def ensure_database(self, name: str) -> str:
-        """Make a database unless it is there; return its address."""
+    def ensure_database(self, name: str, *, owner: str = SUPERUSER) -> str:
+        """Make a database unless it is there, and have it belong to `owner`; return its address
+        for that role.
+        """
+        names = {"name": sql.Identifier(name), "owner": sql.Identifier(owner)}
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            self._ensure_role(connection, owner)
             known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
             if known.fetchone() is None:
-                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        return self.url(name)
+                connection.execute(sql.SQL("CREATE DATABASE {name}").format(**names))
+            connection.execute(sql.SQL("ALTER DATABASE {name} OWNER TO {owner}").format(**names))
+        if owner != SUPERUSER:
+            with psycopg.connect(self.url(name)) as connection:
+                for (what,) in connection.execute(NOT_HANDED_OVER).fetchall():
+                    text = sql.SQL("ALTER {what} OWNER TO {owner}")
+                    connection.execute(text.format(what=sql.SQL(what), **names))
+        return self.url(name, role=owner)
+
+    def ensure_role(self, name: str) -> None:
+        """Make a role that may sign in, and owns nothing, unless it is there."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            self._ensure_role(connection, name)
+
+    def _ensure_role(self, connection: psycopg.Connection, name: str) -> None:
+        if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [name]).fetchone():
+            return
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name)))
 
     def wait_until_ready(self, timeout: float = 60.0) -> None:
         """Wait until the server takes connections; raise ServiceError with its log if it dies."""

@@ -20,7 +20,7 @@ from agentruns.services import discover
 from agentruns.services.environment import isolated
 from agentruns.services.errors import AlreadyUp, PortInUse, ServiceError
 from agentruns.services.ports import LOOPBACK, free_ports, is_free, kept_ports
-from agentruns.services.postgres import Postgres, require_postgres
+from agentruns.services.postgres import APPLICATION, OWNER, SHOP, Postgres, require_postgres
 from agentruns.services.processes import MARK, Process, end_leftovers
 from agentruns.services.programs import BASE_DIR, MANAGE, WORLD_PORTS, programs, readiness
 from agentruns.services.valkey import Valkey
@@ -77,6 +77,8 @@ class Stack:
         self._lock = discover.StackLock(self.data_dir)
         self._postgres: Postgres | None = None
         self._valkey: Valkey | None = None
+        # Only for what prepares the database: nothing that runs has it.
+        self._owner_url = self.env.pop("DATABASE_OWNER_URL", "")
         self._programs: dict[str, Process] = {}
         self._ready_at: datetime | None = None
         # Signs the demo's sign-in links. Not in the environment: tools' programs inherit that.
@@ -116,7 +118,7 @@ class Stack:
             end_leftovers(self.data_dir)
             self._choose_ports()
             self._start_servers()
-            self.manage("prepare")
+            self.manage("prepare", env={"DATABASE_OWNER_URL": self._owner_url})
             self._start_programs()
             self._wait_until_ready()
             self._ready_at = datetime.now(UTC)
@@ -159,11 +161,11 @@ class Stack:
                 return server.wait_until_ready()
         return self._wait_until_ready([name], forgiving=True)
 
-    def manage(self, *arguments: str) -> str:
-        """Run a `manage.py` command on this stack; return what it printed."""
+    def manage(self, *arguments: str, env: Mapping[str, str] | None = None) -> str:
+        """Run a `manage.py` command on this stack; return what it printed. `env`: for it alone."""
         done = subprocess.run(
             [*MANAGE, *arguments],
-            env=self.env,
+            env=self.env | dict(env or {}),
             cwd=BASE_DIR,
             capture_output=True,
             text=True,
@@ -201,9 +203,12 @@ class Stack:
         else:
             self._postgres = Postgres(self.data_dir, durable=self._durable)
             self._postgres.start()
-            self.env["DATABASE_URL"] = self._postgres.ensure_database(DATABASE)
-            if self.env["DEMO"] == "1":
-                self.env.setdefault("SQL_TOOL_URL", self._postgres.ensure_database(DEMO_DATABASE))
+            self._owner_url = self._postgres.ensure_database(DATABASE, owner=OWNER)
+            self._postgres.ensure_role(APPLICATION)
+            self.env["DATABASE_URL"] = self._postgres.url(DATABASE, role=APPLICATION)
+            if self.env["DEMO"] == "1" and "SQL_TOOL_URL" not in self.env:
+                shop = self._postgres.ensure_database(DEMO_DATABASE, owner=SHOP)
+                self.env["SQL_TOOL_URL"] = shop
         if "REDIS_URL" in self.env:
             _require_redis(self.env["REDIS_URL"])
         else:
@@ -255,6 +260,7 @@ class Stack:
             "link_secret": self.link_secret,
             "port": int(self.env["PORT"]),
             "database_url": self.env["DATABASE_URL"],
+            "database_owner_url": self._owner_url,
             "redis_url": self.env["REDIS_URL"],
             "sql_tool_url": self.env.get("SQL_TOOL_URL", ""),
             "pause_dir": self.env.get("PAUSE_DIR", ""),

@@ -3,6 +3,13 @@
 from collections.abc import Iterator
 
 from agentruns.verify.facts import Facts, Finding
+from agentruns.verify.shown import rows_are_as_recorded
+
+
+def ledger_is_whole(facts: Facts) -> Iterator[Finding]:
+    """The events, and what people read of the rows that they are about."""
+    yield from chain_verifies(facts)
+    yield from rows_are_as_recorded(facts)
 
 
 def chain_verifies(facts: Facts) -> Iterator[Finding]:

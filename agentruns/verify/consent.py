@@ -49,7 +49,7 @@ def consent_is_exact(facts: Facts) -> Iterator[Finding]:
         history = facts.by_call[call.pk]
         if any(event.kind == "call.commit_allowed" for event in history):
             yield from _gate_had_consent(facts, call, history)
-            yield _is_as_proposed(facts, call, history)
+        yield _is_as_proposed(facts, call, history)
     yield from _decisions_are_kept(facts)
 
 

@@ -39,6 +39,7 @@ class Event(NamedTuple):
     call_id: str | None
     actor: str
     data: dict[str, Any]
+    sets: dict[str, dict[str, Any]]
     prev_hash: str
     hash: str
     is_intact: bool
@@ -86,11 +87,14 @@ class Facts:
 
 @dataclass(frozen=True)
 class Scope:
-    """What to look at: runs and effects since a moment; a world, if there is one."""
+    """What to look at: runs and effects since a moment; a world, if there is one. `expect`: the
+    head of the chain of heads that somebody has kept, if anybody has.
+    """
 
     since: datetime | None = None
     world_dir: Path | None = None
     run_ids: tuple[str, ...] = ()
+    expect: str = ""
 
     def runs(self) -> QuerySet[Run]:
         runs = Run.objects.order_by("pk")

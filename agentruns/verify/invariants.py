@@ -7,10 +7,13 @@ does not grow with the ledger: it is read in batches of runs, the world's record
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from django.core.exceptions import ObjectDoesNotExist
+
 from agentruns.verify.answers import history_has_every_result, nothing_incomplete_is_served
-from agentruns.verify.chain import chain_verifies
+from agentruns.verify.chain import ledger_is_whole
 from agentruns.verify.consent import consent_is_exact
 from agentruns.verify.facts import Breach, Facts, Finding, Scope
+from agentruns.verify.heads import heads_are_kept
 from agentruns.verify.reading import batches
 from agentruns.verify.states import groups_add_up, transitions_are_legal
 from agentruns.verify.stops import each_stop_settles, nothing_starts_after_stop, one_stop_per_epoch
@@ -58,7 +61,7 @@ INVARIANTS = [
     Invariant("I3", "every landed row has its effect", None, every_landed_row_has_its_effect),
     Invariant("I4", "the groups add up", groups_add_up),
     Invariant("I5", "one stop per epoch, with one answer", one_stop_per_epoch),
-    Invariant("I6", "the ledger is whole, and its chain verifies", chain_verifies),
+    Invariant("I6", "the ledger is whole, and its chain verifies", ledger_is_whole, heads_are_kept),
     Invariant("I7", "every transition is legal, every status proven", transitions_are_legal),
     Invariant("I8", "nothing incomplete is given out as complete", nothing_incomplete_is_served),
     Invariant("I9", "each undo once, in reverse order", undo_is_right, what_is_undone_is_gone),
@@ -93,5 +96,5 @@ def _readable(check: Callable[[Facts], Iterator[Finding]], facts: Facts) -> Iter
     """What a check says; a ledger that is too wrong to be read is a breach, and no crash."""
     try:
         yield from check(facts)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, ObjectDoesNotExist, TypeError, ValueError) as error:
         yield facts.breach(f"cannot be read: {error!r}")

@@ -17,13 +17,11 @@ from review.models import Approval
 
 # A batch has no more runs than this, and no more events, unless a single run has.
 RUNS, EVENTS = 200, 20_000
-# Of a call: what the checks and its place in the history need.
+# Of a call: what people read, and what the checks and its place in the history need.
 OF_A_CALL = (
-    *("run_id", "turn", "position", "number", "text_offset", "provider_call_id"),
-    *("tool", "tool_revision", "tier", "args", "args_digest"),
-    *("state", "reason", "detail", "response", "undo_state"),
-    *("unit", "is_uninterruptible", "deadline_at", "contradicted_at"),
-    *("consent_digest", "consent_used_at", "consent_count"),
+    *ToolCall.SHOWN.columns,
+    *("run_id", "position", "text_offset", "provider_call_id", "args", "state", "salts"),
+    *("is_uninterruptible", "deadline_at"),
 )
 
 _IS_INTACT = f"{HASH.format(row='agentruns_ledgerevent')} = agentruns_ledgerevent.hash"
@@ -55,7 +53,7 @@ def one_moment() -> Iterator[None]:
 
 
 def _runs_after(scope: Scope, last: str) -> list[Run]:
-    runs = list(scope.runs().filter(pk__gt=last).select_related("agent")[:RUNS])
+    runs = list(scope.runs().filter(pk__gt=last).prefetch_related("agent")[:RUNS])
     total = 0
     for count, run in enumerate(runs):
         total += run.ledger_seq
@@ -92,6 +90,6 @@ def _facts_of(runs: list[Run], sweeps: Sweeps) -> list[Facts]:
 
 def _events_of(run_ids: list[str]) -> Iterator[Event]:
     is_intact = RawSQL(_IS_INTACT, (), output_field=BooleanField())  # noqa: S611  (a constant)
-    columns = ("run_id", "seq", "at", "kind", "call_id", "actor", "data", "prev_hash", "hash")
+    columns = ("run_id", "seq", "at", "kind", "call_id", "actor", "data", "sets", "prev_hash")
     rows = LedgerEvent.objects.filter(run__in=run_ids).annotate(is_intact=is_intact)
-    yield from map(Event._make, rows.order_by("seq").values_list(*columns, "is_intact"))
+    yield from map(Event._make, rows.order_by("seq").values_list(*columns, "hash", "is_intact"))

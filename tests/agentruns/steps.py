@@ -147,7 +147,7 @@ def events(run: Run, kind: str) -> list[LedgerEvent]:
 
 
 TIMES: dict[type[Any], tuple[str, ...]] = {
-    Run: ("started_at", "acting_since", "lease_expires_at", "drain_deadline"),
+    Run: ("acting_since", "lease_expires_at", "drain_deadline"),
     ToolCall: (
         "claim_expires_at",
         "deadline_at",

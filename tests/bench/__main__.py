@@ -135,7 +135,7 @@ class Bench:
 
 
 def _at_full(stack: Stack) -> Data:
-    os.environ["DATABASE_URL"] = stack.env["DATABASE_URL"]
+    os.environ["DATABASE_URL"] = databases.as_superuser(stack.env["DATABASE_URL"])
     return stack.env | {"DATABASE_URL": databases.database("full")}
 
 

@@ -6,6 +6,13 @@ import re
 import psycopg
 from psycopg import sql
 
+from agentruns.services.postgres import APPLICATION, SUPERUSER
+
+
+def as_superuser(url: str) -> str:
+    """The address for whoever may make databases, and switch triggers off."""
+    return url.replace(f"//{APPLICATION}@", f"//{SUPERUSER}@")
+
 
 def address(name: str) -> str:
     """The address of another database of the server of DATABASE_URL."""

@@ -29,10 +29,13 @@ SELECT c.* FROM {table} t, generate_series(1, %(copies)s) n,
 
 # Event after event, because each hash is of the one before.
 CHAIN = f"""
-INSERT INTO agentruns_ledgerevent (run_id, seq, at, kind, call_id, actor, data, prev_hash, hash)
+INSERT INTO agentruns_ledgerevent (run_id, seq, at, kind, call_id, actor, data, sets,
+  prev_hash, hash)
 WITH RECURSIVE copied AS (
   SELECT {COPIED.format("t.run_id")} AS run_id, seq, at, kind,
-         {COPIED.format("t.call_id")} AS call_id, actor, data
+         {COPIED.format("t.call_id")} AS call_id, actor, data,
+         regexp_replace(sets::text, '"((?:req|thr)_[^"]*)[^"]{{8}}"',
+                        '"\\1' || lpad(n::text, 8, '0') || '"', 'g')::jsonb AS sets
     FROM agentruns_ledgerevent t, generate_series(1, %(copies)s) n
    WHERE t.run_id = %(of)s
 ), chain AS (
@@ -43,7 +46,7 @@ WITH RECURSIVE copied AS (
     FROM chain b JOIN copied c ON c.run_id = b.run_id AND c.seq = b.seq + 1,
          LATERAL (SELECT c.*, b.hash AS prev_hash) e
 )
-SELECT run_id, seq, at, kind, call_id, actor, data, prev_hash, hash FROM chain
+SELECT run_id, seq, at, kind, call_id, actor, data, sets, prev_hash, hash FROM chain
 """
 
 # What belongs to a run: its column that names the run, and the columns that are ids in text.
@@ -83,6 +86,7 @@ def fill(template: Run, copies: int) -> None:
             cursor.execute(_copy(model, which, texts), {"copies": copies, "of": of})
         cursor.execute(CHAIN, {"copies": copies, "of": template.pk})
         cursor.execute(HEADS)
+        cursor.execute("INSERT INTO agentruns_unchained (run_id) SELECT id FROM agentruns_run")
 
 
 def template() -> Run:

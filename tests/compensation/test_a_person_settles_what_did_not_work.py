@@ -13,6 +13,7 @@ from compensation import saga
 from compensation.queries import needs_person
 from tests.acting import call, events, message, stopped, ticket
 from tests.compensation.conftest import WorkerDied, let_pauses_pass, step, undo_all
+from tests.forging import rewrite
 from tests.tools.conftest import RunningWorld
 from tools.contract import UndoReceipt
 
@@ -58,6 +59,7 @@ def test_what_is_left_as_it_is_stands_and_is_settled(given_up: Run, owner: User)
     assert len(events(given_up, "undo.left")) == 1
 
 
+@pytest.mark.breaks_ledger
 def test_what_somebody_changed_and_what_cannot_be_undone_can_be_settled_too(
     owner: User, world: RunningWorld
 ) -> None:
@@ -65,7 +67,7 @@ def test_what_somebody_changed_and_what_cannot_be_undone_can_be_settled_too(
     ts = call(run, 1).receipt["ts"]
     edit = {"channel": "#team", "ts": ts, "text": "Wednesday!"}
     httpx2.post(f"{world.http}/chat/chat.update", json=edit)
-    type(call(run)).objects.filter(pk=call(run, 2).pk).update(receipt={})
+    rewrite(type(call(run)).objects.filter(pk=call(run, 2).pk), receipt={})
     saga.request_undo(run.pk, by=owner, call_ids=[c.pk for c in run.calls.all()])
     undo_all(run)
     for number, state in ((1, "changed"), (2, "cannot")):

@@ -1,6 +1,5 @@
 """compensation/states.py is the one declaration: django-fsm and the database agree with it."""
 
-import pgtrigger
 import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
@@ -8,6 +7,7 @@ from django.db import DatabaseError, transaction
 from compensation.models import Compensation, UndoRequest
 from compensation.states import COMPENSATION, LIVING, REASONS, WITHOUT_EFFECT
 from tests.acting import call, proposed, ticket
+from tests.forging import without_triggers
 
 
 def test_django_fsm_has_exactly_the_declared_transitions() -> None:
@@ -31,7 +31,7 @@ def test_the_database_allows_exactly_the_declared_transitions(owner: User) -> No
     allowed = []
     for source in COMPENSATION.states:
         for target in COMPENSATION.states:
-            with pgtrigger.ignore():
+            with without_triggers():
                 row.update(state=source)
             try:
                 with transaction.atomic():

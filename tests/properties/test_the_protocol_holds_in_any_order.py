@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from django import conf
 from django.contrib.auth.models import User
-from django.db import connection
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -49,6 +48,7 @@ from agentruns.verify import Scope, verify
 from tests.agentruns.orders import ORDER
 from tests.agentruns.outside import PLAIN, Outside, registered
 from tests.agentruns.steps import TEXT, Steps, now, pass_time
+from tests.forging import forge
 from tools import policy
 from tools.contract import Receipt, Tier
 from tools.errors import NoEffect
@@ -268,8 +268,7 @@ class Protocol(RuleBasedStateMachine):
         )
         assert not unsettled.exists() or now(self.run).status in FINISHED_RUN
         self.the_ledger_is_true()
-        with connection.cursor() as cursor:
-            cursor.execute(f"TRUNCATE {TABLES} CASCADE")
+        forge(f"TRUNCATE {TABLES} CASCADE")
 
     def _look(self) -> None:
         run = now(self.run)

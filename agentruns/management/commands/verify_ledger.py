@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from agentruns.protocol.heads import newest
 from agentruns.services.ensure import ServicesCommand
 from agentruns.verify import Result, Scope, verify
 
@@ -31,9 +32,27 @@ class Command(ServicesCommand):
             metavar="FOLDER",
             help="the world's folder (default: WORLD_DIR, if it exists)",
         )
+        parser.add_argument(
+            "--heads",
+            action="store_true",
+            help="only print the head of the chain of heads, to be kept elsewhere for --expect",
+        )
+        parser.add_argument(
+            "--expect",
+            metavar="HEAD",
+            default="",
+            help="a head that was printed before: the chain has to have it still",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        scope = Scope(since=_moment(options["since"]), world_dir=_folder(options["world"]))
+        if options["heads"]:
+            self.stdout.write(str(newest() or "0:"))
+            return
+        scope = Scope(
+            since=_moment(options["since"]),
+            world_dir=_folder(options["world"]),
+            expect=_head(options["expect"]),
+        )
         results = verify(scope, self._progress(scope))
         if options["json"]:
             report = [_as_data(result) for result in results]
@@ -90,6 +109,13 @@ def _moment(text: str | None) -> datetime | None:
     except ValueError as error:
         raise CommandError(f"--since: “{text}” is not a time, such as 2026-11-29T15:00.") from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _head(text: str) -> str:
+    number, _colon, link = text.partition(":")
+    if text and not (number.isdecimal() and (len(link) == 64 or text == "0:")):
+        raise CommandError(f"--expect: “{text}” is not a head, as --heads prints it.")
+    return "" if text == "0:" else text
 
 
 def _folder(given: str | None) -> Path | None:

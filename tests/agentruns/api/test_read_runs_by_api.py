@@ -57,6 +57,22 @@ def test_the_ledger_is_read_in_pages_from_any_seq(steps: Steps, api: Api, owner:
     assert [event["prev_hash"] for event in seen] == ["", *chained[:-1]]
 
 
+def test_what_a_person_did_stays_theirs_when_somebody_else_takes_their_name(
+    steps: Steps, api: Api, owner: User, outsider: User
+) -> None:
+    """A5: the ledger names people by id; who reads it is told what they are called now."""
+    run, _calls = steps.running("test.book")
+    stop = steps.stop(run)
+    User.objects.filter(pk=owner.pk).update(username="was-owner", first_name="Anna")
+    User.objects.filter(pk=outsider.pk).update(username="owner")
+
+    events = get(api(owner), f"runs/{run.pk}/ledger").json()["events"]
+
+    asked = next(event for event in events if event["kind"] == "stop.requested")
+    assert (asked["actor"], asked["actor_name"]) == (f"user:{owner.pk}", "Anna")
+    assert asked["sets"]["stop:2"]["requested_by"] == owner.pk == stop.requested_by_id
+
+
 @pytest.mark.parametrize("query", [{"after": -1}, {"after": "x"}, {"limit": 0}, {"limit": 501}])
 def test_a_page_of_the_ledger_that_does_not_exist_is_refused(
     steps: Steps, api: Api, owner: User, query: dict[str, object]

@@ -9,6 +9,7 @@ from agentruns.protocol.gate import pass_gate
 from tests.agentruns.orders import begun, finish, ordered, states
 from tests.agentruns.outside import Outside
 from tests.agentruns.steps import Steps, anew, events, kinds, now, pass_time
+from tests.forging import rewrite
 from tests.pausing import Pauses, at_once, in_background
 from tools.models import Tool
 
@@ -184,7 +185,7 @@ REFUSED = {
         "tool_disabled",
     ),
     "C8, D19: somebody had taken the authority back before": (
-        lambda: Grant.objects.update(revoked_at="2026-01-01T00:00Z"),
+        lambda: rewrite(Grant.objects.all(), revoked_at="2026-01-01T00:00Z"),
         "grant_does_not_cover",
     ),
 }

@@ -8,6 +8,7 @@ from agentruns.models import Grant, ToolCall
 from agentruns.protocol.gate import claim_call, pass_gate
 from tests.agentruns.outside import Outside
 from tests.agentruns.steps import Steps, anew, events, now, pass_time
+from tests.forging import rewrite
 from tools import registry
 from tools.models import Tool
 
@@ -20,11 +21,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
         "grant_does_not_cover",
     ),
     "the grant names other tools": (
-        lambda call: Grant.objects.update(tools=["test.note"]),
+        lambda call: rewrite(Grant.objects.all(), tools=["test.note"]),
         "grant_does_not_cover",
     ),
     "the grant covers lighter tiers only": (
-        lambda call: Grant.objects.update(tiers=["read_only"]),
+        lambda call: rewrite(Grant.objects.all(), tiers=["read_only"]),
         "grant_does_not_cover",
     ),
     "an admin switched the tool off": (

@@ -65,6 +65,23 @@ def test_arguments_changed_while_a_draft_is_held_back_are_refused(
 
 
 @pytest.mark.breaks_ledger
+def test_a_draft_changed_while_it_is_held_back_is_not_sent(steps: Steps, outside: Outside) -> None:
+    _run, (call,) = steps.running("test.later")
+    if call.state == "awaiting_approval":
+        call = steps.approve(call)
+    assert steps.act(call).state == "prepared"
+    forge('UPDATE agentruns_toolcall SET draft = \'{"key": "other"}\' WHERE id = %s', call.pk)
+    pass_time(call)
+
+    with structlog.testing.capture_logs() as logs:
+        call = steps.act(call)
+
+    assert (call.state, call.reason) == ("failed", "draft_changed")
+    assert outside.attempts == []
+    assert "call.draft_changed" in [each["event"] for each in logs]
+
+
+@pytest.mark.breaks_ledger
 def test_arguments_and_their_digest_changed_together_are_not_what_was_approved(
     steps: Steps, outside: Outside
 ) -> None:

@@ -3,18 +3,16 @@
 The triggers are switched off for it: without that, the database refuses most of this.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pgtrigger
-from django.db import connection
-
 from agentruns.models import LedgerEvent, Run, ToolCall
 from agentruns.verify import Breach, Scope, verify
+from tests.forging import forge
 from tools.journal import Journal
 from tools.world.journal import CHAT
+
+sql = forge
 
 
 def breaches(**scope: Any) -> dict[str, list[Breach]]:
@@ -26,17 +24,6 @@ def breaches(**scope: Any) -> dict[str, list[Breach]]:
 def whats(code: str, **scope: Any) -> list[str]:
     """What is wrong by that invariant, in words."""
     return [breach.what for breach in breaches(**scope).get(code, [])]
-
-
-@contextmanager
-def without_triggers() -> Iterator[None]:
-    with pgtrigger.ignore():
-        yield
-
-
-def sql(statement: str, *values: Any) -> None:
-    with without_triggers(), connection.cursor() as cursor:
-        cursor.execute(statement, values)
 
 
 def record(run: Run, kind: str, call: ToolCall | None = None, **data: Any) -> LedgerEvent:

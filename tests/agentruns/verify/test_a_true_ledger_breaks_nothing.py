@@ -75,7 +75,7 @@ def test_a_run_that_was_held_back_and_taken_up_again(steps: Steps) -> None:
 def test_reading_many_runs_takes_no_more_queries_than_one(steps: Steps) -> None:
     steps.running("test.book", "test.send")
     with CaptureQueriesContext(connection) as for_one:
-        assert [len(batch) for batch in batches(Scope())] == [1]
+        verify(Scope())
     for _ in range(4):
         steps.running("test.book", "test.send")
 

@@ -9,6 +9,7 @@ from agentruns.protocol.ledger import person
 from review.models import Approval
 from tests.agentruns.steps import Steps
 from tests.agentruns.verify.breaking import at_number, record, sql, whats
+from tests.forging import rewrite
 from tools.models import Tool
 
 pytestmark = pytest.mark.breaks_ledger
@@ -82,13 +83,13 @@ def test_an_approval_that_had_run_out(approved: Run) -> None:
 
 
 def test_a_row_that_says_that_its_consent_was_not_used(approved: Run) -> None:
-    ToolCall.objects.update(consent_used_at=None)
+    rewrite(ToolCall.objects.all(), consent_used_at=None)
 
     assert "whether its consent was used" in whats("I12")[0]
 
 
 def test_arguments_that_are_not_those_that_were_proposed(approved: Run) -> None:
-    ToolCall.objects.update(args={"what": "something else", "count": 1})
+    rewrite(ToolCall.objects.all(), args={"what": "something else", "count": 1})
 
     assert "are not those that were proposed" in whats("I12")[0]
 
@@ -161,6 +162,6 @@ def test_a_gate_that_wanted_more() -> None:
 
 @pytest.mark.usefixtures("approved")
 def test_a_row_that_counts_otherwise() -> None:
-    ToolCall.objects.update(consent_count=2)
+    rewrite(ToolCall.objects.all(), consent_count=2)
 
     assert "differ on how many have agreed" in whats("I12")[0]

@@ -6,6 +6,7 @@ import pytest
 
 from agentruns.models import Run, StopRequest
 from tests.agentruns.verify.breaking import record, sql, whats
+from tests.forging import rewrite
 
 pytestmark = pytest.mark.breaks_ledger
 
@@ -33,7 +34,7 @@ def test_two_stops_of_one_epoch_in_the_ledger(run: Run) -> None:
 
 
 def test_a_stop_without_its_answer(run: Run) -> None:
-    StopRequest.objects.update(answer={})
+    rewrite(StopRequest.objects.all(), answer={})
 
     assert "no answer of its own" in whats("I5")[0]
 

@@ -7,6 +7,7 @@ from agentruns.models import Run, ToolCall
 from tests.agentruns.outside import Outside
 from tests.agentruns.steps import Steps
 from tests.agentruns.verify.breaking import at_number, record, sql, whats
+from tests.forging import rewrite
 
 pytestmark = pytest.mark.breaks_ledger
 
@@ -84,7 +85,7 @@ def test_an_event_that_cannot_follow(run: Run) -> None:
 
 
 def test_a_contradiction_without_its_mark(run: Run) -> None:
-    ToolCall.objects.filter(number=1).update(contradicted_at=timezone.now())
+    rewrite(ToolCall.objects.filter(number=1), contradicted_at=timezone.now())
 
     assert "contradiction is not marked" in whats("I7")[0]
 

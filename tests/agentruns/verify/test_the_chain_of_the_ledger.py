@@ -32,7 +32,7 @@ def test_an_event_that_was_taken_out_and_the_rest_renumbered(run: Run) -> None:
 def test_the_last_event_cut_off(run: Run) -> None:
     sql("DELETE FROM agentruns_ledgerevent WHERE seq = %s", run.ledger_seq)
 
-    assert "its last event is another" in whats("I6")[-1]
+    assert any("its last event is another" in what for what in whats("I6"))
 
 
 def test_a_ledger_that_makes_no_sense_is_a_breach_and_no_crash(run: Run) -> None:

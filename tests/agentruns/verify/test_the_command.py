@@ -12,13 +12,14 @@ from django.utils import timezone
 from agentruns.models import Run, StopRequest
 from agentruns.verify import INVARIANTS
 from tests.agentruns.verify.breaking import breaches
+from tests.forging import rewrite
 
 pytestmark = pytest.mark.breaks_ledger
 CODES = [f"I{number}" for number in range(1, 13)]
 
 
 def test_only_what_began_since_a_moment_is_looked_at(run: Run) -> None:
-    StopRequest.objects.update(answer={})
+    rewrite(StopRequest.objects.all(), answer={})
     later = timezone.now() + timedelta(seconds=1)
 
     assert breaches(since=later) == {}
@@ -26,17 +27,20 @@ def test_only_what_began_since_a_moment_is_looked_at(run: Run) -> None:
 
 
 def test_it_exits_1_and_names_the_breach(run: Run, tmp_path: Path) -> None:
-    StopRequest.objects.update(answer={})
+    rewrite(StopRequest.objects.all(), answer={})
     text, data = StringIO(), StringIO()
 
-    with pytest.raises(CommandError, match="1 found"):
+    with pytest.raises(CommandError, match="2 found"):
         call_command("verify_ledger", "--world", str(tmp_path), stdout=text)
     with pytest.raises(CommandError):
         call_command("verify_ledger", "--json", "--world", str(tmp_path), stdout=data)
 
     assert f"{run.pk}: the stop of epoch 2 has no answer of its own" in text.getvalue()
     report = json.loads(data.getvalue())
-    assert [(each["code"], each["broken"]) for each in report if each["breaches"]] == [("I5", 1)]
+    assert [(each["code"], each["broken"]) for each in report if each["breaches"]] == [
+        ("I5", 1),
+        ("I6", 1),
+    ]
 
 
 def test_it_prints_each_invariant_with_its_count(run: Run, tmp_path: Path) -> None:
@@ -45,7 +49,8 @@ def test_it_prints_each_invariant_with_its_count(run: Run, tmp_path: Path) -> No
 
     lines = out.getvalue().splitlines()
     assert [line.split()[1] for line in lines[1:]] == CODES
-    assert f"{run.ledger_seq + 1} checked" in lines[6]
+    rows = 1 + 3 + 1 + 1  # the run, its calls, its text, its stop
+    assert f"{run.ledger_seq + 1 + rows} checked" in lines[6]
 
 
 def test_it_counts_what_it_does_not_name(

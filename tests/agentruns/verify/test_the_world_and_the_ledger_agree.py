@@ -13,6 +13,7 @@ from tests.agentruns.verify.breaking import (
     sql,
     whats,
 )
+from tests.forging import rewrite
 from tools.journal import Journal
 from tools.world.journal import MAIL
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.breaks_ledger
 
 def as_chat(run: Run) -> None:
     """The world keeps a record of the calls of this tool."""
-    ToolCall.objects.filter(run=run).update(tool="chat.post_message")
+    rewrite(ToolCall.objects.filter(run=run), tool="chat.post_message")
 
 
 def test_an_effect_that_nobody_has_on_record(run: Run, tmp_path: Path) -> None:
@@ -50,7 +51,7 @@ def test_a_landed_row_without_its_effect(run: Run, tmp_path: Path) -> None:
     as_chat(run)
 
     assert "the world knows nothing" in whats("I3", world_dir=tmp_path)[0]
-    ToolCall.objects.filter(run=run, number=1).update(undo_state="undone")
+    rewrite(ToolCall.objects.filter(run=run, number=1), undo_state="undone")
     assert whats("I3", world_dir=tmp_path) == []
 
 
@@ -101,7 +102,7 @@ def test_an_undo_without_its_effect(undone: Run, tmp_path: Path) -> None:
     (what,) = whats("I9", world_dir=tmp_path)
     assert "is undone; in the world it stands" in what
     delete(tmp_path)
-    assert breaches(world_dir=tmp_path) == {}
+    assert whats("I9", world_dir=tmp_path) == []
 
 
 def test_an_undo_that_had_its_effect_twice(undone: Run, tmp_path: Path) -> None:

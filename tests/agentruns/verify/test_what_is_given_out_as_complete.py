@@ -10,6 +10,7 @@ from agentruns.models.output import CompleteOutputs
 from agentruns.planner import history as planner
 from tests.agentruns.steps import Steps, now
 from tests.agentruns.verify.breaking import breaches, sql, whats
+from tests.forging import rewrite
 
 pytestmark = pytest.mark.breaks_ledger
 
@@ -48,7 +49,7 @@ def test_an_answer_that_was_cut_off_and_is_marked_as_complete(cut: Run) -> None:
 
 
 def test_a_complete_answer_that_ended_as_no_whole_one_does(cut: Run) -> None:
-    Output.objects.filter(turn=1).update(finish_reason="length")
+    rewrite(Output.objects.filter(turn=1), finish_reason="length")
 
     assert "is complete, and ended as length" in whats("I8")[0]
 
@@ -69,7 +70,7 @@ def test_a_door_that_gives_out_what_was_cut_off(cut: Run, monkeypatch: pytest.Mo
 
 
 def test_two_calls_that_share_one_result(run: Run) -> None:
-    ToolCall.objects.update(provider_call_id="the same")
+    rewrite(ToolCall.objects.all(), provider_call_id="the same")
 
     assert breaches()["I11"][0].run_id == run.pk
 
