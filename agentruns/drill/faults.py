@@ -24,4 +24,5 @@ FAULTS = {
     "hang": Fault("chat", "delay", seconds=25.0),
     "drop": Fault("chat", "drop_after"),
     "error": Fault("chat", "error_after"),
+    "late": Fault("chat", "late", seconds=14.0),
 }

@@ -24,6 +24,8 @@ ENV = {
     "CLAIM_TTL": "12",
     "APPROVAL_TTL": "20",
     "DB_POOL_SIZE": "40",
+    # A second for each minute that an outside system may take; or as its caller has it.
+    "LOOKUP_HORIZON_SCALE": os.environ.get("LOOKUP_HORIZON_SCALE", str(1 / 60)),
     "LOG_LEVEL": "ERROR",
 }
 

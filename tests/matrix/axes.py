@@ -38,11 +38,19 @@ class Disturbance(StrEnum):
     SLOW = "slow"
     TIMEOUT = "timeout"
     ERROR = "error"
+    LATE = "late"
+    LATER = "later"
 
     @property
     def of_world(self) -> bool:
         """Whether it is the outside system that goes wrong."""
-        return self in (Disturbance.SLOW, Disturbance.TIMEOUT, Disturbance.ERROR)
+        own = (Disturbance.SLOW, Disturbance.TIMEOUT, Disturbance.ERROR)
+        return self in own or self.is_late
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it acts once its caller has given up."""
+        return self in (Disturbance.LATE, Disturbance.LATER)
 
 
 TIERS = tuple(Tier)
@@ -63,6 +71,8 @@ DISTURBANCE_WORDS = {
     Disturbance.SLOW: ("slow outside", "the outside system answers two seconds late"),
     Disturbance.TIMEOUT: ("acts, time-out", "the outside system acts, and does not answer in time"),
     Disturbance.ERROR: ("acts, 500", "the outside system acts, and answers with an error"),
+    Disturbance.LATE: ("acts late", "the outside system hangs up, and acts before its horizon"),
+    Disturbance.LATER: ("acts too late", "it hangs up, and acts when that is over"),
 }
 
 

@@ -51,6 +51,12 @@ class Cell:
         return self.mode in (Mode.DISCARD, Mode.FREEZE)
 
     @property
+    def is_found_late(self) -> bool:
+        """Whether its call has an effect that is only seen by a look-up, some time after."""
+        is_of_call = self.boundary.point.split(":")[0] != "undo"
+        return self.disturbance.is_late and is_of_call and self.tool.has_lookup
+
+    @property
     def is_shared(self) -> bool:
         """Whether its disturbance hits every run at once: it is played in a batch of such."""
         restarts = self.disturbance in (Disturbance.REDIS, Disturbance.POSTGRES)

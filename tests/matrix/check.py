@@ -13,6 +13,7 @@ from agentruns.models import LedgerEvent, Run, ToolCall
 from agentruns.protocol.stop import request_stop
 from agentruns.states import STOPPED_RUN
 from agentruns.verify import Scope, verify
+from tests.matrix.axes import Disturbance
 from tests.matrix.cells import Cell
 from tools.world.record import effects
 
@@ -56,6 +57,7 @@ def check(ended: list[Ended]) -> list[Result]:
             wrong += [f"LEAKED {leak['why']}" for leak in leaks_of(run, world)]
             wrong += _of_the_end(each, run)
             wrong += _of_the_answers(each, run)
+            wrong += _of_what_was_late(each, run)
         ledger = tuple(_ledger(each.run_id)) if wrong else ()
         results.append(Result(each.cell, each.run_id, each.seconds, tuple(wrong), ledger))
     return results
@@ -91,6 +93,28 @@ def _should_stop(cell: Cell) -> bool:
     if way.resumes:
         return cell.is_stopped
     return cell.is_stopped or bool(way.stop_at or way.time_limit or way.parent)
+
+
+def has_turned_up(cell: Cell, run: Run) -> bool:
+    """Whether the effect that came late is on record: that of the call, or of its second item."""
+    call = ToolCall.objects.get(run=run, number=1)
+    if cell.boundary.is_between_items:
+        return call.state == "landed" and call.items.count() > 1
+    return call.state == "landed"
+
+
+def _of_what_was_late(each: Ended, run: Run) -> Iterator[str]:
+    """L1: nobody said that it did not happen, or else it was told with an alarm that it did."""
+    if each.trouble or not each.cell.is_found_late:
+        return
+    call = ToolCall.objects.get(run=run, number=1)
+    if not has_turned_up(each.cell, run):
+        yield f"L1 what came late is not on record: call 1 is {call.state}"
+    is_after_the_end = each.cell.disturbance is Disturbance.LATER
+    told = LedgerEvent.objects.filter(call=call, kind="call.contradicted").exists()
+    if not each.cell.boundary.is_between_items and told != is_after_the_end:
+        when = "after" if is_after_the_end else "before"
+        yield f"L1 it came {when} the end; contradicted: {told}"
 
 
 def _of_the_answers(each: Ended, run: Run) -> Iterator[str]:

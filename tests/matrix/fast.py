@@ -1,6 +1,6 @@
 """The part of the matrix that every test run plays: a diagonal through all of its axes."""
 
-from tests.matrix.axes import BOUNDARIES
+from tests.matrix.axes import BOUNDARIES, Mode
 from tests.matrix.cells import Cell, cells
 
 PER_BOUNDARY = 1
@@ -18,7 +18,21 @@ def diagonal() -> list[Cell]:
             best = min(possible, key=lambda cell: _likeness(cell, taken))
             taken.append(best)
             possible.remove(best)
-    return taken
+    return [*taken, *(cell for cell in _late() if cell not in taken)]
+
+
+def _late() -> list[Cell]:
+    """An outside that acts late, before its horizon and after it, of a run that was stopped right
+    before and of one that goes on.
+    """
+    return [
+        cell
+        for cell in cells()
+        if cell.boundary.point == "call:1:gate"
+        and cell.is_found_late
+        and cell.mode in (Mode.DISCARD, Mode.NO_STOP)
+        and not cell.left_out
+    ]
 
 
 def _likeness(cell: Cell, taken: list[Cell]) -> tuple[int, int, int]:

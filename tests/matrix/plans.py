@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import ceil
+from zlib import crc32
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -24,6 +25,10 @@ OF_WORLD = {
 }
 ARMED_AT = "call:1:claimed"  # where a fault is armed that has to be there before the boundary
 UNDO_ARMED_AT = "undo:2:started"
+
+
+# When the outside acts, in horizons of its tool since it hung up: from, to.
+LATE_BY = {Disturbance.LATE: (0.28, 0.75), Disturbance.LATER: (1.3, 3.4)}
 
 
 @dataclass
@@ -84,6 +89,8 @@ def _press(cell: Cell, points: _Points) -> None:
 def _arm(cell: Cell, points: _Points) -> None:
     """Have the world do wrong with the cell's own effect, and with no other's."""
     boundary, fault = cell.boundary, OF_WORLD.get(cell.disturbance)
+    if cell.disturbance.is_late:
+        fault = replace(FAULTS["late"], seconds=lateness(cell))
     number = 2 if boundary.point.startswith("undo:") else 1
     if fault is not None:
         before = UNDO_ARMED_AT if number == 2 else ARMED_AT
@@ -94,6 +101,14 @@ def _arm(cell: Cell, points: _Points) -> None:
         return
     meant = replace(fault, service=SERVICES[cell.tool.name])
     points.also[point(armed_at)] = lambda run_id: _break(run_id, number, meant)
+
+
+def lateness(cell: Cell) -> float:
+    """Seconds: for each cell another span, and the same each time."""
+    least, most = LATE_BY[cell.disturbance]
+    share = crc32(cell.id.encode()) / 2**32
+    horizon = cell.tool.horizon * settings.LOOKUP_HORIZON_SCALE
+    return horizon * (least + share * (most - least))
 
 
 def _break(run_id: str, number: int, fault: Fault) -> None:

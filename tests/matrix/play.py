@@ -24,7 +24,7 @@ from agentruns.models import Run
 from agentruns.services.stack import Stack
 from tests.matrix.axes import BOUNDARIES, Disturbance, Who
 from tests.matrix.cells import Cell
-from tests.matrix.check import Ended, Result, check
+from tests.matrix.check import Ended, Result, check, has_turned_up
 from tests.matrix.plans import plan_of
 
 LOOK_EVERY = 0.1  # seconds
@@ -50,7 +50,7 @@ class Playing:
     def step(self, run: Run | None) -> None:
         """Do what is to be done now. A database that is away comes back."""
         try:
-            if run is not None and self.drill.step(run):
+            if run is not None and self.drill.step(run) and self._is_all_told(run):
                 self.over_at = time.monotonic()
             if run is not None and self._may_end(run):
                 self.drill.let_go(but=[self.boundary])
@@ -77,6 +77,10 @@ class Playing:
             return not run.is_active
         is_early = self.drill.waits_at(point(boundary.last_turn or NEVER), "keep")
         return run.has_ended and (is_early or not boundary.way.resumes)
+
+    def _is_all_told(self, run: Run) -> bool:
+        """Whether what the outside does late is on record, by however late a look-up."""
+        return not self.cell.is_found_late or has_turned_up(self.cell, run)
 
     def let_go(self) -> None:
         """Let it go on. A child would come to its end if the sweeper was not there in time: it

@@ -53,10 +53,12 @@ class CalendarDoor:
         if fault and fault.mode == "busy":
             again = ("Retry-After", str(math.ceil(fault.seconds)))
             return _say(start_response, "503 Service Unavailable", again)
-        answer: list[Any] = []
-        with self._one_change:
-            chunks = list(self._app(environ, lambda *args: answer.extend(args)))
-            self._record(environ, str(answer[0]), body)
+        if fault and fault.mode == "late":
+            threading.Thread(
+                target=self._change, args=(environ, body, fault.seconds), daemon=True
+            ).start()
+            raise ConnectionAbortedError("dropped on request")
+        answer, chunks = self._change(environ, body)
         if fault and fault.mode == "drop_after":
             raise ConnectionAbortedError("dropped on request")
         if fault and fault.mode == "error_after":
@@ -65,6 +67,17 @@ class CalendarDoor:
             time.sleep(fault.seconds)
         start_response(*answer)
         return chunks
+
+    def _change(
+        self, environ: Environ, body: bytes, after: float = 0.0
+    ) -> tuple[list[Any], list[bytes]]:
+        """Have Radicale do it, and record that; returns its answer."""
+        time.sleep(after)
+        answer: list[Any] = []
+        with self._one_change:
+            chunks = list(self._app(environ, lambda *args: answer.extend(args)))
+            self._record(environ, str(answer[0]), body)
+        return answer, chunks
 
     def _record(self, environ: Environ, status: str, body: bytes) -> None:
         href = unquote(environ["PATH_INFO"])

@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 Service = Literal["chat", "tickets", "smtp", "caldav", "git", "hooks", "authorizations", "payments"]
-Mode = Literal["delay", "drop_after", "error_after", "refuse", "busy"]
+Mode = Literal["delay", "drop_after", "error_after", "late", "refuse", "busy"]
+
+LONGEST = 600  # seconds
 
 
 @dataclass(frozen=True)
 class Fault:
     """`delay`: answers `seconds` late. `drop_after`: has the effect, then closes the connection.
-    `error_after`: has the effect, then answers with an error. `refuse`: refuses, no effect.
+    `error_after`: has the effect, then answers with an error. `late`:
+    closes the connection, and has the effect `seconds` after that. `refuse`: refuses, no effect.
     `busy`: no effect now, and says that it may be asked again in `seconds` (git has no such word).
 
     Of payments, `authorizations` are what is reserved and let go, `payments` what moves money.
@@ -47,8 +50,8 @@ def parse(raw: object) -> Fault:
     if (raw["service"], raw["mode"]) == ("git", "busy"):
         raise ValueError("git cannot be busy: choose refuse")
     seconds, times = raw.get("seconds", 1.0), raw.get("times", 1)
-    if not isinstance(seconds, int | float) or not 0 <= seconds <= 600:
-        raise ValueError("seconds must be a number from 0 to 600")
+    if not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST:
+        raise ValueError(f"seconds must be a number from 0 to {LONGEST}")
     if not isinstance(times, int) or not 1 <= times <= 1000:
         raise ValueError("times must be a whole number from 1 to 1000")
     return Fault(raw["service"], raw["mode"], float(seconds), times, str(raw.get("key", "")))

@@ -22,6 +22,8 @@ from tools.world.provider import build_provider
 from tools.world.pulls import REPOSITORY, Pulls
 from tools.world.services import Answer, Chat, Tickets
 
+_AFTER: tuple[Mode, ...] = ("delay", "drop_after", "error_after", "late")
+
 
 class OpenConnections(H11Protocol):
     """uvicorn's protocol, with a way to hang up on a client in the middle of a request."""
@@ -48,6 +50,7 @@ class Door:
         self.pulls = Pulls(world_dir)
         self.hooks = Hooks(world_dir)
         self.payments = Payments(world_dir)
+        self._to_come: set[asyncio.Task[None]] = set()
 
     async def _act(
         self,
@@ -61,7 +64,7 @@ class Door:
         if body is None:
             return JSONResponse({"error": "the body must be a JSON object"}, 400)
         # A push is refused by the repository's own hook, before there is anything to draft.
-        modes: tuple[Mode, ...] = ("delay", "drop_after", "error_after") if service == "git" else ()
+        modes: tuple[Mode, ...] = _AFTER if service == "git" else ()
         key = key_of(body) if key_of else request.headers.get("idempotency-key", "")
         fault = self.faults.take(service, *modes, key=key)
         if fault and fault.mode == "refuse":
@@ -69,6 +72,10 @@ class Door:
         if fault and fault.mode == "busy":
             again = {"Retry-After": str(math.ceil(fault.seconds))}
             return JSONResponse({"error": "busy"}, 503, headers=again)
+        if fault and fault.mode == "late":
+            await _hang_up(request)
+            self._later(fault.seconds, effect, body)
+            return Response(status_code=500)  # nobody hears it
         status, answer = await run_in_threadpool(effect, body)
         if fault and fault.mode == "drop_after":
             await _hang_up(request)
@@ -77,6 +84,17 @@ class Door:
         if fault and fault.mode == "delay":
             await asyncio.sleep(fault.seconds)
         return JSONResponse(answer, status)
+
+    def _later(
+        self, seconds: float, effect: Callable[[dict[str, Any]], Answer], body: dict[str, Any]
+    ) -> None:
+        async def act() -> None:
+            await asyncio.sleep(seconds)
+            await run_in_threadpool(effect, body)
+
+        task = asyncio.create_task(act())
+        self._to_come.add(task)  # the loop itself forgets what nobody keeps
+        task.add_done_callback(self._to_come.discard)
 
     async def chat_post(self, request: Request) -> Response:
         return await self._act(request, "chat", self.chat.post, self.chat.key_of)

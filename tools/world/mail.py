@@ -19,6 +19,7 @@ class MailDoor:
     def __init__(self, world_dir: Path, faults: Faults) -> None:
         self._journal = Journal(world_dir / journal.MAIL)
         self._faults = faults
+        self._to_come: set[asyncio.Task[None]] = set()
 
     async def handle_RCPT(
         self,
@@ -37,9 +38,18 @@ class MailDoor:
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
         to = " ".join(envelope.rcpt_tos)
-        fault = self._faults.take("smtp", "delay", "drop_after", "error_after", key=to)
+        fault = self._faults.take("smtp", "delay", "drop_after", "error_after", "late", key=to)
+        if fault and fault.mode == "late":
+            task = asyncio.create_task(self._record_later(fault.seconds, envelope))
+            self._to_come.add(task)  # the loop itself forgets what nobody keeps
+            task.add_done_callback(self._to_come.discard)
+            return await _answer(server, fault)
         await asyncio.to_thread(self._record, envelope)
         return await _answer(server, fault)
+
+    async def _record_later(self, seconds: float, envelope: Envelope) -> None:
+        await asyncio.sleep(seconds)
+        await asyncio.to_thread(self._record, envelope)
 
     def _record(self, envelope: Envelope) -> None:
         content = envelope.original_content or b""
@@ -59,7 +69,7 @@ class MailDoor:
 async def _answer(server: SMTP, fault: Fault | None) -> str:
     if fault is None:
         return "250 2.0.0 Taken"
-    if fault.mode == "drop_after" and server.transport:
+    if fault.mode in ("drop_after", "late") and server.transport:
         server.transport.close()
     if fault.mode == "delay":
         await asyncio.sleep(fault.seconds)

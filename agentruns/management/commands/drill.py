@@ -21,7 +21,7 @@ from agentruns.models import StopRequest
 from agentruns.services.ensure import ServicesCommand
 from review.models import Approval
 from tools.world import scenarios
-from tools.world.faults import Fault
+from tools.world.faults import LONGEST, Fault
 from tools.world.scenarios import ScenarioError
 
 NOT_PLAYED = 2  # as argparse: it was asked for something that cannot be done
@@ -53,8 +53,9 @@ class Command(ServicesCommand):
             type=_fault,
             action="append",
             default=[],
-            metavar="TOOL=KIND",
-            help=f"what the world does wrong with the tool's next effect: {', '.join(FAULTS)}",
+            metavar="TOOL=KIND[:SECONDS]",
+            help=f"what the world does wrong with the tool's next effect: {', '.join(FAULTS)} "
+            "(which has the effect so many seconds after the caller has lost it)",
         )
         parser.add_argument(
             "--pending",
@@ -136,15 +137,19 @@ def _reached_point(text: str) -> Point:
 
 
 def _fault(text: str) -> Fault:
-    tool, _equals, kind = text.partition("=")
+    tool, _equals, what = text.partition("=")
+    kind, _colon, seconds = what.partition(":")
     if tool not in SERVICES or kind not in FAULTS:
         raise ArgumentTypeError(
             f"“{text}” is no fault. TOOL is one of {', '.join(SERVICES)}; "
             f"KIND is one of {', '.join(FAULTS)}"
         )
+    if seconds and not (seconds.isascii() and seconds.isdecimal() and int(seconds) <= LONGEST):
+        raise ArgumentTypeError(f"“{seconds}” has to be seconds, {LONGEST} at most")
     if (SERVICES[tool], kind) == ("git", "busy"):
         raise ArgumentTypeError("git cannot be busy; choose refuse")
-    return replace(FAULTS[kind], service=SERVICES[tool])
+    fault = replace(FAULTS[kind], service=SERVICES[tool])
+    return replace(fault, seconds=float(seconds)) if seconds else fault
 
 
 def _scenario(name: str) -> str:

@@ -8,11 +8,12 @@ from pytest_django.fixtures import Settings
 
 from agentruns.drill.faults import SERVICES
 from agentruns.services.ports import free_ports
+from tests.drill.over_http import until
 from tests.tools.builtin.answering import answering
 from tests.tools.builtin.calls import EFFECTS, WITH_LOOKUP, act, lookup
 from tests.tools.conftest import NewContext, RunningWorld
 from tools.builtin import http
-from tools.contract import Receipt
+from tools.contract import NotLanded, Receipt
 from tools.errors import NoEffect, Unclear
 
 Ask = Callable[..., httpx2.Response]
@@ -147,6 +148,27 @@ def test_an_effect_without_a_clear_answer_is_in_doubt_never_failed(
         act(name, ctx)
     assert not isinstance(caught.value, NoEffect)
     assert len(world.effects(ctx)) == 1
+
+
+@pytest.mark.parametrize("name", [each for each in EFFECTS if SERVICES[each] != "git"])
+def test_a_system_that_acts_late_has_nothing_at_first_and_then_one_effect(
+    name: str, world: RunningWorld, new_context: NewContext
+) -> None:
+    """L1: “not found” is the truth, and “not landed” would not be."""
+    world.fault(SERVICES[name], "late", seconds=1.5)
+    ctx = new_context()
+    with pytest.raises(Exception) as caught:
+        act(name, ctx)
+    assert not isinstance(caught.value, NoEffect)
+    assert world.effects(ctx) == []
+    if name in WITH_LOOKUP:
+        assert lookup(name, ctx) == NotLanded()
+
+    until(lambda: world.effects(ctx), bool)
+
+    assert len(world.effects(ctx)) == 1
+    if name in WITH_LOOKUP:
+        assert isinstance(lookup(name, ctx), Receipt)
 
 
 @pytest.mark.parametrize("mode", ["drop_after", "error_after"])
