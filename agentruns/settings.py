@@ -43,7 +43,7 @@ def _hosts(name: str, default: list[str]) -> list[str]:
     found = [host.lower() for host in env.list(name, default=default)]
     for host in found:
         if not re.fullmatch(
-            r"(\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:[0-9]{1,5})?", host
+            r"(\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9._-]*[a-z0-9])?)(:[0-9]{1,5})?", host
         ):
             raise SystemExit(
                 f"{name} has “{host}”. Each has to be a host or host:port, in ASCII, without "

@@ -32,6 +32,10 @@ def undoes(item: RegisteredTool) -> bool:
     return item.has_compensate
 
 
+def asks_by_arguments(item: RegisteredTool) -> bool:
+    return item.asks_by_arguments
+
+
 def prepares(item: RegisteredTool) -> bool:
     return item.has_prepare
 
@@ -64,6 +68,16 @@ def test_it_is_described_in_one_plain_line_in_each_language(trial: Trial, langua
         assert all(about)
         for text in (said, *about):
             assert is_chinese(text) == (language == "zh-hans"), text
+
+
+@only(asks_by_arguments)
+@pytest.mark.parametrize("is_there", [True, False])
+def test_whether_it_asks_is_told_by_the_arguments_alone(trial: Trial, is_there: bool) -> None:
+    """It looks at nothing outside: nobody out there hears of a call before a person agreed."""
+    if not is_there:
+        trial.scene.go_away()
+    assert isinstance(trial.tool.needs_approval(trial.raw), str)
+    assert trial.tool.needs_approval({"no such": "argument"}), "what does not fit needs approval"
 
 
 # --- Before the effect ---------------------------------------------------------------------------

@@ -104,9 +104,8 @@ def may_be_read(host: str, port: int) -> bool:
 
 def _is_named(host: str, port: int, named: list[str]) -> bool:
     names = {host.lower().rstrip("."), host.lower()}
-    return any(
-        each in named for name in names for each in (name, f"{name}:{port}", f"[{name}]:{port}")
-    )
+    spellings = [spelt for name in names for spelt in (name, f"[{name}]")]
+    return any(each in named for spelt in spellings for each in (spelt, f"{spelt}:{port}"))
 
 
 def checked(host: str, port: int, *, within: float, resolve: Resolve = resolved) -> list[str]:

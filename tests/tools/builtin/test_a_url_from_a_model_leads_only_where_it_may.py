@@ -183,6 +183,7 @@ def test_where_a_redirect_is_followed_to(
         ("https://NAMED.example./a", False),
         ("http://with-port.example:8080/", False),
         ("http://[2001:db8::1]:8080/", False),
+        ("http://[2001:db8::2]/", False),
         ("https://xn--bcher-kva.example/", False),
         ("https://b\u00fccher.example/", False),
         ("http://with-port.example/", True),
@@ -200,7 +201,7 @@ def test_a_read_of_any_host_that_nobody_named_needs_a_person(
 ) -> None:
     settings.HTTP_READ_HOSTS = [
         *("named.example", "with-port.example:8080", "[2001:db8::1]:8080"),
-        "xn--bcher-kva.example",
+        *("xn--bcher-kva.example", "[2001:db8::2]"),
     ]
     assert bool(tool(GET).needs_approval({"url": url})) == asks
 
