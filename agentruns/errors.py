@@ -56,3 +56,14 @@ class DatabaseAway(AgentrunsError):
         "The database cannot be reached right now, so it is not known whether that arrived. "
         "Try again in a moment."
     )
+
+
+class PagesBusy(AgentrunsError):
+    """What draws the pages did not answer in time; Stop does not need it."""
+
+    code = "pages_busy"
+    status = 503
+    sentence = _(
+        "The pages do not answer right now, so it is not known whether that arrived. "
+        "Stop still works. Try again in a moment."
+    )

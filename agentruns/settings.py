@@ -69,6 +69,11 @@ CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 HTTPS = env.bool("HTTPS", default=False)
 # Only these may say, by X-Forwarded-For and -Proto, on whose behalf and over what they ask.
 TRUSTED_PROXIES = _networks("TRUSTED_PROXIES")
+# Where the process that draws the pages listens for the one in front of it: a Unix socket in a
+# folder that is closed to others.
+PAGES_SOCKET = env.str("PAGES_SOCKET", default=str(DATA_DIR / "sockets" / "pages.sock"))
+# Seconds in which it has to say something, or something else is shown in the place of the page.
+PAGES_PATIENCE = env.float("PAGES_PATIENCE", default=30.0)
 SITE_NAME = "agentruns"
 
 # --- Services: Postgres is the truth, Redis only rings ----------------------------------------
