@@ -1,5 +1,6 @@
 """A person who reads the stack's pages without a browser: a session, and what a form sends."""
 
+import secrets
 from typing import Self
 
 import httpx2
@@ -12,15 +13,16 @@ from tests.drill.over_http import PATIENCE
 
 
 class Reader:
-    """Signed in. Use it with the fixture `stack_db`, which the password is set through."""
+    """A new person, signed in. Use it with the fixture `stack_db`, through which they are made."""
 
-    def __init__(self, stack: Stack, username: str, *, base_url: str = "") -> None:
+    def __init__(self, stack: Stack, *, base_url: str = "", **rights: bool) -> None:
         # The stack's servers know of no hash that is quick for tests.
         known = PBKDF2PasswordHasher().encode(PASSWORD, "salt", iterations=1)
-        User.objects.filter(username=username).update(password=known)
+        name = f"reader-{secrets.token_hex(4)}"
+        self.user = User.objects.create(username=name, password=known, **rights)
         self.http = httpx2.Client(base_url=stack.base_url, timeout=PATIENCE)
         self.http.get("/sign-in/").raise_for_status()
-        answer = self.post("/sign-in/", username=username, password=PASSWORD)
+        answer = self.post("/sign-in/", username=name, password=PASSWORD)
         assert answer.status_code == 302, answer.text
         self.http.base_url = httpx2.URL(base_url or stack.base_url)
 
