@@ -8,7 +8,7 @@ Headers of proxies further out go through as they came.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -26,9 +26,9 @@ FROM = b"agentruns-from"
 RESTARTING = 1012  # to a browser: come again
 
 Headers = list[tuple[bytes, bytes]]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
 
 # What is between two neighbours only (RFC 9110, 7.6.1), or is made anew here.
 _OWN_WAY = {b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"upgrade"}
@@ -121,7 +121,7 @@ class Passing:
                 self._path,
                 f"ws://{headers.get(b'host', '')}{_target(scope)}",
                 additional_headers=_as_text(_request_headers(scope), but=_OF_A_HANDSHAKE),
-                origin=headers.get(b"origin"),  # type: ignore[arg-type]
+                origin=headers.get(b"origin"),
                 compression=None,
                 user_agent_header=None,
                 max_size=None,

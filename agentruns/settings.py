@@ -302,6 +302,13 @@ APPROVAL_TTL = env.float("APPROVAL_TTL", default=15 * 60.0)
 EXECUTOR_LIMIT = env.int("EXECUTOR_LIMIT", default=300)
 TURN_LIMIT = env.int("TURN_LIMIT", default=20)
 GOAL_MAX_LENGTH = 20_000
+# How many runs of one person may be under way, those that wait included, and how many they may
+# start in a minute; 0 is no limit.
+RUNS_PER_PERSON = env.int("RUNS_PER_PERSON", default=20)
+STARTS_PER_MINUTE = env.int("STARTS_PER_MINUTE", default=60)
+# How many turns and how many calls all workers together do at once; one person gets most of them.
+THINK_PLACES = env.int("THINK_PLACES", default=16)
+ACT_PLACES = env.int("ACT_PLACES", default=4)
 # Tests and drills only: see agentruns/pausepoints.py
 PAUSE_DIR = env.str("PAUSE_DIR", default=_running.get("pause_dir", ""))
 

@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import nh3
@@ -21,7 +22,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-PIECE = 4000  # characters of a text after which a new piece begins with the next block
+PIECE = 2000  # characters of a text after which a new piece begins with the next block
 
 # A chip's place while Markdown is rendered: its index between two private-use characters.
 OPEN, CLOSE = "\ue000", "\ue001"
@@ -169,11 +170,10 @@ def _parse(source: str, known: References) -> Iterator[Piece]:
         "references": {name: {"href": h, "title": t} for name, (h, t) in known.items()}
     }
     tokens = _parser.parse(source, env)
-    lines = [0]
-    for line in source.split("\n"):
-        lines.append(lines[-1] + len(line) + 1)
+    lines = source.split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
     said = [
-        (lines[at["map"][0]], name, (at["href"], at["title"]))
+        (starts[at["map"][0]], name, (at["href"], at["title"]))
         for name, at in env["references"].items()
         if "map" in at
     ]
@@ -182,14 +182,22 @@ def _parse(source: str, known: References) -> Iterator[Piece]:
         references = {name: leads for at, name, leads in said if start <= at < end}
         return Piece(source[start:end], _html(blocks, env), references)
 
-    start, waiting = 0, []
+    start, waiting = 0, list[Token]()
     for block in _blocks(tokens):
-        begins = lines[block[0].map[0]] if block[0].map else start
-        if waiting and begins - start >= PIECE:
+        line = block[0].map[0] if block[0].map else 0
+        begins = starts[line]
+        if begins - start >= PIECE and _is_settled(lines, line):
             yield piece(start, begins, waiting)
             start, waiting = begins, []
         waiting += block
     yield piece(start, len(source), waiting)
+
+
+def _is_settled(lines: list[str], line: int) -> bool:
+    """Whether what comes before the block that begins in this line stays as it is, whatever is
+    written after it: a blank line is between them, and this one is written to its end.
+    """
+    return line > 0 and not lines[line - 1].strip() and line < len(lines) - 1
 
 
 def _blocks(tokens: list[Token]) -> Iterator[list[Token]]:

@@ -13,8 +13,9 @@ import structlog
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agentruns import pausepoints
+from agentruns import doorbell, pausepoints
 from agentruns.models import StopRequest, ToolCall
+from agentruns.protocol import fair
 from agentruns.protocol.doubt import begin_lookup, record_lookup
 from agentruns.protocol.gate import (
     TOOL_CHANGED,
@@ -54,14 +55,18 @@ from tools.registry import RegisteredTool
 log = structlog.get_logger(__name__)
 
 
-def execute_call(call_id: str, *, epoch: int) -> None:
-    """Do the call if its turn has come and nobody else has it. Safe to run twice, or late."""
+def execute_call(call_id: str, *, epoch: int) -> bool:
+    """Do the call if its turn has come and nobody else has it. Safe to run twice, or late. Returns
+    whether it was this executor's.
+    """
     _look_in(call_id)
     asked_at = pausepoints.clock()
     taken = take_call(call_id, epoch=epoch)
     registered = registry.get(taken.call.tool) if taken else None
-    if taken is None or registered is None or taken.has_passed is False:
-        return
+    if taken is None:
+        return False
+    if registered is None or taken.has_passed is False:
+        return True
     claim, call = taken.claim, taken.call
     items = CallItems(call.pk, claim.token, claim.timeout)
     ctx = context_of(call, items, timeout=claim.timeout)
@@ -69,6 +74,22 @@ def execute_call(call_id: str, *, epoch: int) -> None:
         _prepare_and_commit(registered, ctx, claim, call)
     elif _is_in_time(claim, asked_at):
         _commit(registered, ctx, taken.args, None, claim, call)
+    return True
+
+
+def execute_fairly(call_id: str, *, epoch: int) -> None:
+    """The same, or first a call whose owner holds fewer places; then this one is rung for again.
+    Whose turn it is once the place is free is rung for, too.
+    """
+    for due_id, due_epoch in fair.calls_before(call_id):
+        if execute_call(due_id, epoch=due_epoch):
+            doorbell.ring_task("agentruns.tasks.act", call_id, epoch)
+            break
+    else:
+        if not execute_call(call_id, epoch=epoch):
+            return
+    if due := fair.next_call():
+        doorbell.ring_task("agentruns.tasks.act", *due)
 
 
 def _look_in(call_id: str) -> None:

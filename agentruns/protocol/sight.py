@@ -15,6 +15,7 @@ from agentruns.errors import NotFound
 from agentruns.models import Grant, Run, ToolCall
 from agentruns.protocol.advance import IS_DOUBLE
 from agentruns.protocol.ledger import OPEN_CALLS, OpenCall, as_open_calls, lock_run_of
+from agentruns.states import READY
 from tools import prepared
 from tools.models import Tool
 from tools.prepared import Rows
@@ -32,6 +33,15 @@ OF_TOOL = (
     "source",
     "imported_revision",
 )
+# As `fair.claimed_calls` has it.
+PLACES = f"""(
+  SELECT count(*) FROM agentruns_toolcall other
+    JOIN agentruns_run acting ON acting.id = other.run_id
+   WHERE acting.owner_id = r.owner_id AND acting.status IN ('running', 'suspended')
+     AND other.id <> c.id
+     AND (other.state = 'in_flight'
+          OR (other.state IN ({", ".join(f"'{state}'" for state in READY)})
+              AND other.claim_expires_at > clock_timestamp())))"""  # noqa: S608  (states)
 
 
 @dataclass(frozen=True)
@@ -39,13 +49,15 @@ class Sight:
     """As it is now. `call` has its run and that one's owner at hand.
 
     `tool`: what an admin has set, if anything. `grant`: the one that lives, if any. `is_double`:
-    whether the same effect stands in the thread already.
+    whether the same effect stands in the thread already. `places`: how many executors are at other
+    calls of the owner.
     """
 
     run: Run
     call: ToolCall
     now: datetime
     is_double: bool
+    places: int
     open_calls: list[OpenCall]
     tool: Tool | None
     grant: Grant | None
@@ -64,11 +76,11 @@ def look(call_id: str, *, at_gate: bool = False) -> Sight:
     row = prepared.row(_statement(), [call_id])
     if row is None:
         raise NotFound(call_id=call_id)
-    now, is_double, others, *rest = row
+    now, is_double, places, others, *rest = row
     call, owner, tool, grant = prepared.split(rest, _rows())
     run.owner = owner
     call.run = run
-    return Sight(run, call, now, is_double, as_open_calls(others), tool, grant)
+    return Sight(run, call, now, is_double, places, as_open_calls(others), tool, grant)
 
 
 @cache
@@ -82,7 +94,7 @@ def _rows() -> tuple[Rows, ...]:
 def _statement() -> str:
     columns = (rows.columns(alias) for rows, alias in zip(_rows(), "cutg", strict=True))
     return f"""
-        SELECT clock_timestamp(), {IS_DOUBLE}, {OPEN_CALLS}, {", ".join(columns)}
+        SELECT clock_timestamp(), {IS_DOUBLE}, {PLACES}, {OPEN_CALLS}, {", ".join(columns)}
           FROM agentruns_toolcall c
           JOIN agentruns_run r ON r.id = c.run_id
           JOIN auth_user u ON u.id = r.owner_id

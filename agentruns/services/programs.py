@@ -53,8 +53,10 @@ def programs(
         commands["pages"] += ["--uds", env["PAGES_SOCKET"]]
         commands["web"] = [*UVICORN, "agentruns.front:application"]
         commands["web"] += ["--host", LOOPBACK, "--port", env["PORT"], *_proxies(env)]
+    counts = WORKERS | dict(at_once or {})
+    env = {f"{name.upper()}_PLACES": str(counts[name]) for name in ("think", "act")} | dict(env)
     if workers:
-        for name, count in (WORKERS | dict(at_once or {})).items():
+        for name, count in counts.items():
             commands[name] = _worker(name, count)
         schedule = str(data_dir / "beat" / "schedule")
         commands["beat"] = [*CELERY, "beat", "-s", schedule, "--pidfile=", "-l", "WARNING"]

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 from agentruns import consumers
 from agentruns.doorbell import ring_watchers
@@ -97,7 +97,7 @@ def test_a_call_within_what_was_drawn_is_put_there() -> None:
     assert "Send mail" in found[-2] + found[-1]
 
 
-def test_what_is_kept_has_a_bound_in_bytes(settings: SettingsWrapper) -> None:
+def test_what_is_kept_has_a_bound_in_bytes(settings: Settings) -> None:
     settings.DRAWN_TEXT_BYTES = 1_000_000
     for key in range(100):
         pieces(f"{key} " + PARAGRAPH * 1000, key=key)
@@ -167,7 +167,7 @@ def test_all_open_pages_of_a_person_share_one_drawing(
 
 @pytest.mark.django_db(transaction=True)
 def test_who_opens_too_many_pages_has_the_newest_live(
-    steps: Steps, owner: User, reviewer: User, settings: SettingsWrapper
+    steps: Steps, owner: User, reviewer: User, settings: Settings
 ) -> None:
     settings.SOCKETS_PER_PERSON = 2
     run = steps.start()
