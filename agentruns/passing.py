@@ -80,11 +80,11 @@ class Passing:
     async def _answer(self, scope: Scope, body: AsyncIterator[bytes], send: Send) -> None:
         asked = httpx2.Request(
             scope["method"],
-            httpx2.URL("http://pages" + _target(scope)),
+            "http://pages/",  # where to is said below, letter by letter
             headers=_request_headers(scope),
             stream=_Stream(body),
             extensions={
-                "target": _target(scope).encode(),
+                "target": _target(scope).encode("latin-1"),
                 "timeout": {
                     "connect": CONNECT_LIMIT,
                     "read": self._patience,
