@@ -26,6 +26,7 @@ from agentruns.doorbell import run_group
 from agentruns.page.reader import person_of, zone_of
 from agentruns.page.run import find
 from agentruns.page.shared import Drawing, Reader, off_loop, shared_drawing
+from agentruns.postgresql.base import must_take_writes
 
 APART = 0.05  # seconds between two drawings
 JOIN_LIMIT = 5.0  # seconds for joining the run's group
@@ -174,7 +175,7 @@ class RunConsumer(AsyncWebsocketConsumer):
 
     async def _look(self, moment: float) -> Drawing | None:
         """The page as it was at `moment` or later, for whoever is signed in now; else None."""
-        person = await off_loop(person_of, self.scope["session"].session_key)
+        person = await off_loop(_person_now, self.scope["session"].session_key)
         if person is None or person.pk != self.user_id:
             return None
         return await self.shared.newer_than(moment)
@@ -196,6 +197,11 @@ class RunConsumer(AsyncWebsocketConsumer):
 
 # By person; in this process only, so with several that draw, each has its own count.
 _open_pages: dict[int, list[RunConsumer]] = defaultdict(list)
+
+
+def _person_now(session_key: str | None) -> Any:
+    must_take_writes()  # a page that only reads would call itself live
+    return person_of(session_key)
 
 
 def _who_may_see(run_id: str, scope: dict[str, Any]) -> int | None:

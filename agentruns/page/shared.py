@@ -99,7 +99,7 @@ class SharedDrawing:
                 return drawing.result()
 
     def _draw(self) -> Drawing | None:
-        must_take_writes()  # a page that only reads would call itself live
+        must_take_writes()  # another connection than the one that the reader was looked up by
         began = time.monotonic()
         user: Any = get_user_model().objects.filter(pk=self.reader.user_id, is_active=True).first()
         run = find(self.run_id, user) if user else None
