@@ -2,7 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import User
-from pytest_django import Settings
+from pytest_django.fixtures import Settings
 
 from agentruns.models import Agent, IdempotencyKey, Run
 from agentruns.protocol.start import start_run

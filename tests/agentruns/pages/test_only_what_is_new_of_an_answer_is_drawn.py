@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
-from pytest_django import Settings
+from pytest_django.fixtures import Settings
 
 from agentruns import consumers
 from agentruns.doorbell import ring_watchers

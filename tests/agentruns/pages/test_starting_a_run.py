@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
-from pytest_django import Settings
+from pytest_django.fixtures import Settings
 
 from agentruns.models import Agent, Run
 from tests.agentruns.pages.conftest import Browser

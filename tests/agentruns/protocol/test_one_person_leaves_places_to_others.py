@@ -9,7 +9,7 @@ import pytest
 import redis
 from django.conf import settings as given
 from django.contrib.auth.models import User
-from pytest_django import Settings
+from pytest_django.fixtures import Settings
 
 from agentruns.errors import TooManyRuns
 from agentruns.models import Run
