@@ -13,9 +13,8 @@ import structlog
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agentruns import doorbell, pausepoints
+from agentruns import pausepoints
 from agentruns.models import StopRequest, ToolCall
-from agentruns.protocol import fair
 from agentruns.protocol.doubt import begin_lookup, record_lookup
 from agentruns.protocol.gate import (
     TOOL_CHANGED,
@@ -75,21 +74,6 @@ def execute_call(call_id: str, *, epoch: int) -> bool:
     elif _is_in_time(claim, asked_at):
         _commit(registered, ctx, taken.args, None, claim, call)
     return True
-
-
-def execute_fairly(call_id: str, *, epoch: int) -> None:
-    """The same, or first a call whose owner holds fewer places; then this one is rung for again.
-    Whose turn it is once the place is free is rung for, too.
-    """
-    for due_id, due_epoch in fair.calls_before(call_id):
-        if execute_call(due_id, epoch=due_epoch):
-            doorbell.ring_task("agentruns.tasks.act", call_id, epoch)
-            break
-    else:
-        if not execute_call(call_id, epoch=epoch):
-            return
-    if due := fair.next_call():
-        doorbell.ring_task("agentruns.tasks.act", *due)
 
 
 def _look_in(call_id: str) -> None:

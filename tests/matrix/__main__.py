@@ -20,6 +20,9 @@ SPARE = 6
 ENV = {
     "RUNS_PER_PERSON": "0",
     "STARTS_PER_MINUTE": "0",
+    # All of its runs are one person's.
+    "THINK_PLACES": "1000",
+    "ACT_PLACES": "1000",
     "MODEL_PACE": "0.2",
     "LEASE_TTL": "6",
     "DRAIN_DEADLINE": "4",

@@ -14,9 +14,9 @@ from pytest_django.fixtures import Settings
 from agentruns.errors import TooManyRuns
 from agentruns.models import Run
 from agentruns.protocol import fair
-from agentruns.protocol.execute import execute_fairly
 from agentruns.protocol.lease import Lease, take_fair_lease, take_lease
 from agentruns.protocol.resume import resume_run
+from agentruns.tasks import act
 from tests.agentruns.outside import Outside
 from tests.agentruns.steps import Steps, anew, now
 from tests.pausing import at_once
@@ -106,7 +106,7 @@ def test_an_executor_does_first_what_waits_for_who_holds_fewer_places(
     _run, (mine,) = steps.running("test.book")
     _run, (theirs, later) = others.running("test.book", "test.book")
 
-    execute_fairly(mine.pk, epoch=1)
+    act(mine.pk, 1)
 
     assert [anew(call).state for call in (theirs, later, mine)] == [
         "landed",
@@ -114,8 +114,8 @@ def test_an_executor_does_first_what_waits_for_who_holds_fewer_places(
         "approved",
     ]
     assert waiting("act", mine.pk) >= 2  # once by the turn, and once more
-    execute_fairly(mine.pk, epoch=1)
-    execute_fairly(mine.pk, epoch=1)
+    act(mine.pk, 1)
+    act(mine.pk, 1)
     assert {anew(call).state for call in (later, mine)} == {"landed"}
 
 
