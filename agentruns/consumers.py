@@ -65,6 +65,7 @@ class RunConsumer(AsyncWebsocketConsumer):
         self.changed = asyncio.Event()
         self.is_text_new = False
         self.tasks: list[asyncio.Task[None]] = []
+        self.user_id: int | None = None  # as long as nobody is let in
         self.user_id = await off_loop(_who_may_see, self.run_id, self.scope)
         if self.user_id is None:
             await self.close(code=NO_SUCH_RUN)
