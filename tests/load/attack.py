@@ -128,7 +128,7 @@ class Attacker:
 
 async def main(port: int, **account: Any) -> None:
     app = Starlette(routes=[Route("/v1/chat/completions", answer, methods=["POST"])])
-    server = uvicorn.Server(uvicorn.Config(app, host=LOOPBACK, port=port, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(app, host=LOOPBACK, port=port, log_level="critical"))
     serving = asyncio.create_task(server.serve())
     attacker = Attacker(**account)
     until_told = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
