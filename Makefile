@@ -12,7 +12,7 @@ UV := $(BIN)/uv
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help up test check fmt drill drill-all matrix bench lock clean check-style check-types check-layers \
+.PHONY: help up test check fmt drill drill-all matrix bench load lock clean check-style check-types check-layers \
 	check-django check-templates check-api check-tools check-model
 .DEFAULT_GOAL := help
 
@@ -25,6 +25,7 @@ help:
 	@echo "make drill-all  play every scenario: to its end and undone, and stopped"
 	@echo "make matrix  stop runs at every boundary while something goes wrong; about 40 minutes"
 	@echo "make bench   measure a durable call and Stop (ARGS=\"--quick\", ARGS=--json)"
+	@echo "make load    press Stop while another account does its worst (ARGS=\"--stops 200\", ARGS=--json)"
 	@echo "make fmt     format the code"
 	@echo "make lock    write the lock files anew from pyproject.toml"
 	@echo "make clean   remove the virtual environment and caches; data in .data stays"
@@ -47,6 +48,9 @@ matrix: .venv/dev.stamp
 
 bench: .venv-bench/stamp
 	@exec .venv-bench/bin/python -m tests.bench $(ARGS)
+
+load: .venv/dev.stamp
+	@exec $(PY) -m tests.load $(ARGS)
 
 # `make -k check` goes on after a failure and shows them all.
 check: check-style check-types check-layers check-django check-templates check-api check-tools \

@@ -1,4 +1,8 @@
-"""The ASGI entry: pages and REST through Django, live progress through Channels."""
+"""The ASGI entry: pages and REST through Django, live progress through Channels.
+
+`application` serves all of it by itself. `behind_front` does so for the process in front of it
+(front.py), which says where a request came from.
+"""
 
 import os
 import warnings
@@ -15,6 +19,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentruns.settings")
 django_application = get_asgi_application()
 
 from agentruns.origins import OwnPagesOnly  # noqa: E402  (apps must be loaded first)
+from agentruns.passing import Receive, Scope, Send, told  # noqa: E402
 from agentruns.urls import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
@@ -25,3 +30,8 @@ application = ProtocolTypeRouter(
         ),
     }
 )
+
+
+async def behind_front(scope: Scope, receive: Receive, send: Send) -> None:
+    """The same, on a socket that nobody but the process in front can reach."""
+    await application(scope if scope["type"] == "lifespan" else told(scope), receive, send)

@@ -9,20 +9,23 @@ anything, so nothing that it sends can do harm.
 import asyncio
 import contextlib
 import json
+import time
+from collections import defaultdict
 from typing import Any
 from urllib.parse import parse_qs
 
 import structlog
-from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.layers import get_channel_layer
+from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
 from agentruns.cancellation import end_all
 from agentruns.doorbell import run_group
-from agentruns.page.reader import person_of, reading
-from agentruns.page.run import build, find, sections
+from agentruns.page.reader import person_of, zone_of
+from agentruns.page.run import find
+from agentruns.page.shared import Drawing, Reader, off_loop, shared_drawing
 from agentruns.postgresql.base import must_take_writes
 
 APART = 0.05  # seconds between two drawings
@@ -34,6 +37,7 @@ LOOK_AGAIN_ENDED = 10.0  # the same, once the run has ended
 LONGEST_MESSAGE = 1000  # characters of a client's message
 NO_SUCH_RUN = 4404
 SIGNED_OUT = 4403
+TOO_MANY = 4429
 BROKEN = 1011
 MARKUP = frozenset("*_`#[]>|~-\n")
 
@@ -44,10 +48,10 @@ class RunConsumer(AsyncWebsocketConsumer):
     """One open page of one run, for one person.
 
     Sends `{"type": "state", seq, phase, order, html}`, where `html` holds each section of the
-    page that is new or has changed since it was sent; `{"type": "text", output, offset, text}`:
-    the output reads as it did up to `offset`, then as `text`; `{"type": "same", seq}` where it
-    has looked and nothing was new; `{"type": "away"}` where it could not look, and goes on trying;
-    and `{"type": "error", code, sentence}`.
+    page, or of the answer each piece, that is new or has changed since it was sent;
+    `{"type": "text", output, offset, text}`: the output reads as it did up to `offset`, then as
+    `text`; `{"type": "same", seq}` where it has looked and nothing was new; `{"type": "away"}`
+    where it could not look, and goes on trying; and `{"type": "error", code, sentence}`.
     Takes `{"type": "refresh"}` from a page that noticed a hole, and nothing else.
     """
 
@@ -56,28 +60,45 @@ class RunConsumer(AsyncWebsocketConsumer):
     async def connect(self) -> None:
         """Let in who may see the run."""
         self.run_id: str = self.scope["url_route"]["kwargs"]["run_id"]
-        self.sent: dict[str, str] = {}
+        self.sent: Drawing | None = None
         self.has_ended = False
         self.changed = asyncio.Event()
         self.is_text_new = False
         self.tasks: list[asyncio.Task[None]] = []
-        if not await _off_loop(_may_see, self.run_id, self.scope):
+        self.user_id: int | None = None  # as long as nobody is let in
+        self.user_id = await off_loop(_who_may_see, self.run_id, self.scope)
+        if self.user_id is None:
             await self.close(code=NO_SUCH_RUN)
             return
         await self.accept()
-        self.changed.set()
+        await self._take_place(_open_pages[self.user_id])
+        self.shared = shared_drawing(self.run_id, _reader(self.user_id, self.scope))
+        self._ring()
         self.tasks = [asyncio.create_task(work) for work in (self._listen(), self._watch())]
 
     async def disconnect(self, code: int) -> None:
+        if self.user_id is not None and self in (pages := _open_pages[self.user_id]):
+            pages.remove(self)
+            if not pages:
+                del _open_pages[self.user_id]
         await end_all(self.tasks)
+
+    async def _take_place(self, pages: "list[RunConsumer]") -> None:
+        """Among the person's open pages; the one that was opened first makes room."""
+        pages.append(self)
+        while len(pages) > settings.SOCKETS_PER_PERSON:
+            oldest = pages.pop(0)
+            await end_all(oldest.tasks)
+            with contextlib.suppress(OSError, RuntimeError):  # it is going by itself
+                await oldest.close(code=TOO_MANY)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Answer a message of the client: the state anew, or what is wrong with the message."""
         if problem := _problem(text_data):
             await self._send({"type": "error", "code": "unknown_message", "sentence": problem})
             return
-        self.sent.clear()
-        self.changed.set()
+        self.sent = None
+        self._ring()
 
     # --- What the doorbells say ----------------------------------------------------------------
     async def _listen(self) -> None:
@@ -95,7 +116,7 @@ class RunConsumer(AsyncWebsocketConsumer):
             channel = await layer.new_channel()
             await layer.group_add(run_group(self.run_id), channel)
         # What was rung before we had joined is seen by looking once more.
-        self.changed.set()
+        self._ring()
         try:
             while True:
                 await self.dispatch(await layer.receive(channel))
@@ -104,6 +125,11 @@ class RunConsumer(AsyncWebsocketConsumer):
                 await layer.group_discard(run_group(self.run_id), channel)
 
     async def run_changed(self, message: dict[str, Any]) -> None:
+        self._ring()
+
+    def _ring(self) -> None:
+        """Have the page look: at a drawing that is begun from now on."""
+        self.rang_at = time.monotonic()
         self.changed.set()
 
     async def run_text(self, message: dict[str, Any]) -> None:
@@ -113,19 +139,22 @@ class RunConsumer(AsyncWebsocketConsumer):
         )
         if not self.is_text_new and MARKUP.intersection(message["text"]):
             self.is_text_new = True
-            asyncio.get_running_loop().call_later(TEXT_APART, self.changed.set)
+            asyncio.get_running_loop().call_later(TEXT_APART, self._ring)
 
     # --- Looking -------------------------------------------------------------------------------
     async def _watch(self) -> None:
         """Look whenever a doorbell rang, and now and then without one."""
         while True:
+            patience = LOOK_AGAIN_ENDED if self.has_ended else LOOK_AGAIN
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_AGAIN_ENDED if self.has_ended else LOOK_AGAIN):
+                async with asyncio.timeout(patience):
                     await self.changed.wait()
             self.changed.clear()
             self.is_text_new = False
+            # Without a doorbell, what was drawn for another page a moment ago is new enough.
+            moment = max(self.rang_at, time.monotonic() - patience)
             try:
-                state = await _off_loop(_state, self.run_id, self.scope)
+                drawing = await self._look(moment)
             except (OperationalError, InterfaceError) as error:
                 # The database is away for a moment; the page goes on saying what it last knew, and
                 # that it may be old.
@@ -138,52 +167,53 @@ class RunConsumer(AsyncWebsocketConsumer):
                 log.exception("page.broken", run_id=self.run_id)
                 await self.close(code=BROKEN)
                 return
-            if state is None:
+            if drawing is None:
                 await self.close(code=SIGNED_OUT)
                 return
-            self.has_ended = state.pop("has_ended")
-            await self._show(state)
-            await asyncio.sleep(APART)
+            self.has_ended = drawing.has_ended
+            await self._show(drawing)
+            await asyncio.sleep(max(APART, drawing.took))  # at least half of the time for others
 
-    async def _show(self, state: dict[str, Any]) -> None:
-        """Send the sections that differ from what this page was sent before."""
-        html = state["html"]
-        before, self.sent = self.sent, html  # first, so that a refresh meanwhile is not lost
-        news = {name: drawn for name, drawn in html.items() if before.get(name) != drawn}
-        if news or list(html) != list(before):
+    async def _look(self, moment: float) -> Drawing | None:
+        """The page as it was at `moment` or later, for whoever is signed in now; else None."""
+        person = await off_loop(_person_now, self.scope["session"].session_key)
+        if person is None or person.pk != self.user_id:
+            return None
+        return await self.shared.newer_than(moment)
+
+    async def _show(self, drawing: Drawing) -> None:
+        """Send what differs from what this page was sent before."""
+        before, self.sent = self.sent, drawing  # first, so that a refresh meanwhile is not lost
+        news = drawing.news(before, self.scope["cookies"].get("csrftoken", ""))
+        if news or before is None or drawing.order != before.order:
+            state = {"seq": drawing.seq, "phase": drawing.phase, "order": drawing.order}
             await self._send({"type": "state", **state, "html": news})
         else:
-            await self._send({"type": "same", "seq": state["seq"]})
+            await self._send({"type": "same", "seq": drawing.seq})
 
     async def _send(self, message: dict[str, Any]) -> None:
         with contextlib.suppress(OSError, RuntimeError):  # the page has gone; it will come back
             await self.send(text_data=json.dumps(message, ensure_ascii=False))
 
 
-def _may_see(run_id: str, scope: dict[str, Any]) -> bool:
-    user = person_of(scope["session"].session_key)
-    return user is not None and find(run_id, user) is not None
+# By person; in this process only, so with several that draw, each has its own count.
+_open_pages: dict[int, list[RunConsumer]] = defaultdict(list)
 
 
-def _state(run_id: str, scope: dict[str, Any]) -> dict[str, Any] | None:
-    """The whole page as the database has it now, for whoever is signed in now; else None."""
+def _person_now(session_key: str | None) -> Any:
     must_take_writes()  # a page that only reads would call itself live
-    cookies = scope["cookies"]
+    return person_of(session_key)
+
+
+def _who_may_see(run_id: str, scope: dict[str, Any]) -> int | None:
     user = person_of(scope["session"].session_key)
-    run = find(run_id, user) if user else None
-    if run is None:
-        return None
-    language = parse_qs(scope["query_string"].decode()).get("lang", [""])[0]
-    with reading(cookies, language.lower()):
-        page = build(run, user)
-        html = sections(page, cookies.get("csrftoken", ""))
-    return {
-        "seq": run.ledger_seq,
-        "phase": page.phase,
-        "order": page.order,
-        "html": html,
-        "has_ended": page.has_ended,
-    }
+    return user.pk if user is not None and find(run_id, user) is not None else None
+
+
+def _reader(user_id: int, scope: dict[str, Any]) -> Reader:
+    language = parse_qs(scope["query_string"].decode()).get("lang", [""])[0].lower()
+    known = language if language in dict(settings.LANGUAGES) else settings.LANGUAGE_CODE
+    return Reader(user_id, known, str(zone_of(scope["cookies"]) or ""))
 
 
 def _problem(text: str | None) -> str:
@@ -199,7 +229,3 @@ def _problem(text: str | None) -> str:
     if not isinstance(message, dict) or message.get("type") != "refresh":
         return _("That message is not known here.")
     return ""
-
-
-async def _off_loop(function: Any, *args: Any) -> Any:
-    return await database_sync_to_async(function, thread_sensitive=False)(*args)

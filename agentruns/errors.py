@@ -47,6 +47,14 @@ class WrongState(AgentrunsError):
     sentence = _("That is no longer possible: things have moved on.")
 
 
+class TooManyRuns(AgentrunsError):
+    """The person has as many runs as one may have, or starts them too fast. None was started."""
+
+    code = "too_many_runs"
+    status = 429
+    sentence = _("You have too many runs under way.")
+
+
 class DatabaseAway(AgentrunsError):
     """It was away before the change, or went away in the middle of its commit: nobody knows."""
 
@@ -55,4 +63,15 @@ class DatabaseAway(AgentrunsError):
     sentence = _(
         "The database cannot be reached right now, so it is not known whether that arrived. "
         "Try again in a moment."
+    )
+
+
+class PagesBusy(AgentrunsError):
+    """What draws the pages did not answer in time; Stop does not need it."""
+
+    code = "pages_busy"
+    status = 503
+    sentence = _(
+        "The pages do not answer right now, so it is not known whether that arrived. "
+        "Stop still works. Try again in a moment."
     )

@@ -69,6 +69,15 @@ CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 HTTPS = env.bool("HTTPS", default=False)
 # Only these may say, by X-Forwarded-For and -Proto, on whose behalf and over what they ask.
 TRUSTED_PROXIES = _networks("TRUSTED_PROXIES")
+# Where the process that draws the pages listens for the one in front of it: a Unix socket in a
+# folder that is closed to others.
+PAGES_SOCKET = env.str("PAGES_SOCKET", default=str(DATA_DIR / "sockets" / "pages.sock"))
+# Seconds in which it has to say something, or something else is shown in the place of the page.
+PAGES_PATIENCE = env.float("PAGES_PATIENCE", default=30.0)
+# Bytes of answers that are kept as they were drawn, per process.
+DRAWN_TEXT_BYTES = env.int("DRAWN_TEXT_BYTES", default=64_000_000)
+# Live pages that one person has open at the same time; the one that was opened first makes room.
+SOCKETS_PER_PERSON = env.int("SOCKETS_PER_PERSON", default=30)
 SITE_NAME = "agentruns"
 
 # --- Services: Postgres is the truth, Redis only rings ----------------------------------------
@@ -301,6 +310,13 @@ APPROVAL_TTL = env.float("APPROVAL_TTL", default=15 * 60.0)
 EXECUTOR_LIMIT = env.int("EXECUTOR_LIMIT", default=300)
 TURN_LIMIT = env.int("TURN_LIMIT", default=20)
 GOAL_MAX_LENGTH = 20_000
+# How many runs of one person may be under way, those that wait included, and how many they may
+# start in a minute; 0 is no limit.
+RUNS_PER_PERSON = env.int("RUNS_PER_PERSON", default=20)
+STARTS_PER_MINUTE = env.int("STARTS_PER_MINUTE", default=60)
+# How many turns and how many calls all workers together do at once; one person gets most of them.
+THINK_PLACES = env.int("THINK_PLACES", default=16)
+ACT_PLACES = env.int("ACT_PLACES", default=4)
 # Tests and drills only: see agentruns/pausepoints.py
 PAUSE_DIR = env.str("PAUSE_DIR", default=_running.get("pause_dir", ""))
 

@@ -9,7 +9,7 @@ from django.views.i18n import set_language
 
 from agentruns.consumers import RunConsumer
 from agentruns.health import healthz, readyz
-from agentruns.views import run, runs, session
+from agentruns.views import brief, run, runs, session
 from agentruns.views.converters import CallId, RunId, UndoStepId
 
 register_converter(RunId, "run")
@@ -30,6 +30,8 @@ urlpatterns: list[Any] = [
     path("", runs.runs, name="runs"),
     path("runs/new/", runs.new_run, name="new-run"),
     path("runs/<run:run_id>/", run.run, name="run"),
+    path("runs/<run:run_id>/brief/", brief.run_brief, name="run-brief"),
+    path("busy/", brief.busy, name="busy"),
     path("runs/<run:run_id>/stop/", run.stop, name="run-stop"),
     path("runs/<run:run_id>/pause/", run.pause, name="run-pause"),
     path("runs/<run:run_id>/unpause/", run.unpause, name="run-unpause"),

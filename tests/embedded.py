@@ -36,6 +36,8 @@ class TestServices:
         outside = isolated(os.environ)
         os.environ.clear()
         os.environ.update(outside, DATA_DIR=str(self.folder.path), **given)
+        # One person of a test starts more than anybody by hand.
+        os.environ.update(RUNS_PER_PERSON="0", STARTS_PER_MINUTE="0")
         if "DATABASE_URL" not in os.environ:
             postgres = Postgres(self.folder.path, durable=False)
             postgres.start()

@@ -146,6 +146,7 @@ def _headers(error: Exception) -> dict[str, str]:
     headers = {}
     if auth := getattr(error, "auth_header", ""):
         headers["WWW-Authenticate"] = auth
-    if wait := getattr(error, "wait", None):
+    wait = getattr(error, "wait", None)
+    if wait := wait or (isinstance(error, AgentrunsError) and error.data.get("retry_after")):
         headers["Retry-After"] = str(int(wait))
     return headers

@@ -163,6 +163,7 @@ class RunsView(generics.ListAPIView[Run]):
                 _400="The agent, the goal or the parent cannot be used.",
                 _409="The parent has ended, or is stopping.",
                 _422="The key was used for another request.",
+                _429="You have too many runs under way, or started too many within a minute.",
             ),
         },
     )
@@ -260,7 +261,11 @@ class ResumeView(APIView):
         operation_id="resume_run",
         tags=["runs"],
         request=data.ResumeRequest,
-        responses={200: data.RunDetail, **STEERED},
+        responses={
+            200: data.RunDetail,
+            **STEERED,
+            **problems(_429="You have too many runs under way."),
+        },
     )
     def post(self, request: Request, run_id: str) -> Response:
         """Let a stopped run go on: in a new epoch, under a new grant, with all that is known.

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from agentruns.models import Output, Run, StopRequest, ToolCall
@@ -18,15 +17,35 @@ from tools import registry
 
 @dataclass(frozen=True)
 class Passage:
-    """One turn's text. While it is being written (`is_open`), `start` is how many characters of
-    it `html` shows; a page puts whatever comes after that into the tail.
+    """One turn's text, in pieces (prose.py). While it is being written (`is_open`), `start` is how
+    many characters of it they show; a page puts whatever comes after that into the tail.
     """
 
     output: int
-    html: SafeString
+    html: list[str]
     start: int
     is_open: bool
     cut: str
+
+    @property
+    def has_text(self) -> bool:
+        return any(self.html)
+
+    @property
+    def place(self) -> str:
+        """Stands for the pieces while the rest of the section is drawn."""
+        return f"{prose.OPEN}output-{self.output}{prose.CLOSE}"
+
+    def pieces(self) -> dict[str, str]:
+        """Each piece as an element of the page, by its id."""
+        found = {}
+        for number, html in enumerate(self.html):
+            name = f"output-{self.output}-{number}"
+            is_last = self.is_open and number == len(self.html) - 1
+            open_ = f' data-output="{self.output}" data-start="{self.start}"' if is_last else ""
+            place = f'id="{name}" class="piece" data-in="output-{self.output}"{open_}'
+            found[name] = f"<div {place}>{html}</div>"
+        return found
 
 
 @dataclass(frozen=True)
@@ -35,6 +54,16 @@ class Answer:
 
     passages: list[Passage]
     empty: str
+
+    def pieces(self) -> dict[str, str]:
+        """The elements that the text consists of, by their ids, in order."""
+        return {name: html for each in self.passages for name, html in each.pieces().items()}
+
+    def filled(self, outline: str) -> str:
+        """The section's outline, as its template draws it, with the text in it."""
+        for passage in self.passages:
+            outline = outline.replace(passage.place, "".join(passage.pieces().values()))
+        return outline
 
 
 def answer_of(
@@ -50,8 +79,8 @@ def answer_of(
         own = [call for call in calls if call.turn == output.turn]
         stop = stop_after(output.epoch, stops)
         passages.append(_passage(run, output, own, stop, viewer))
-    shown = [p for p in passages if p.html or p.cut or p.is_open]
-    said = any(p.html for p in passages)
+    shown = [p for p in passages if p.has_text or p.cut or p.is_open]
+    said = any(p.has_text for p in passages)
     return Answer(passages=shown, empty="" if said else _nothing(run))
 
 
@@ -62,11 +91,13 @@ def _passage(
     is_held = run.suspended_reason in HELD
     chips = [_chip(call, is_held=is_held) for call in calls]
     start = len(output.text.rstrip()) if is_open else len(output.text)
-    html = prose.render(output.text[:start], chips) if output.text.strip() or chips else ""
+    html = []
+    if output.text.strip() or chips:
+        html = prose.pieces(output.text[:start], chips, key=output.pk)
     if is_open:
-        html = _with_tail(str(html), output.text[start:])
-    cut = "" if is_open else _cut(output, stop, viewer) if html else _never_began(output)
-    return Passage(output.pk, mark_safe(html), start, is_open, cut)  # noqa: S308  (prose is safe)
+        html = [*html[:-1], _with_tail("".join(html[-1:]), output.text[start:])]
+    cut = "" if is_open else _cut(output, stop, viewer) if any(html) else _never_began(output)
+    return Passage(output.pk, html, start, is_open, cut)
 
 
 def _with_tail(html: str, rest: str) -> str:

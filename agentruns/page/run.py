@@ -210,6 +210,12 @@ def find(run_id: str, user: Any) -> Run | None:
 
 def sections(page: RunPage, csrf_token: str) -> dict[str, str]:
     """Each section's HTML by its name: those of the top, then `page.order`."""
+    drawn = outlines(page, csrf_token)
+    return drawn | {"answer": page.answer.filled(drawn["answer"])}
+
+
+def outlines(page: RunPage, csrf_token: str) -> dict[str, str]:
+    """The same, the answer without its text (see Answer.filled)."""
     context = {"page": page, "run": page.run, "csrf_token": csrf_token}
     return {name: _drawn(name, context) for name in (*TOP, *page.order)}
 

@@ -55,14 +55,18 @@ from tools.registry import RegisteredTool
 log = structlog.get_logger(__name__)
 
 
-def execute_call(call_id: str, *, epoch: int) -> None:
-    """Do the call if its turn has come and nobody else has it. Safe to run twice, or late."""
+def execute_call(call_id: str, *, epoch: int) -> bool:
+    """Do the call if its turn has come and nobody else has it. Safe to run twice, or late. Returns
+    whether it was this executor's.
+    """
     _look_in(call_id)
     asked_at = pausepoints.clock()
     taken = take_call(call_id, epoch=epoch)
     registered = registry.get(taken.call.tool) if taken else None
-    if taken is None or registered is None or taken.has_passed is False:
-        return
+    if taken is None:
+        return False
+    if registered is None or taken.has_passed is False:
+        return True
     claim, call = taken.claim, taken.call
     items = CallItems(call.pk, claim.token, claim.timeout)
     ctx = context_of(call, items, timeout=claim.timeout)
@@ -70,6 +74,7 @@ def execute_call(call_id: str, *, epoch: int) -> None:
         _prepare_and_commit(registered, ctx, claim, call)
     elif _is_in_time(claim, asked_at):
         _commit(registered, ctx, taken.args, None, claim, call)
+    return True
 
 
 def _look_in(call_id: str) -> None:

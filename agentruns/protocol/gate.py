@@ -28,6 +28,7 @@ from agentruns.protocol.advance import HELD, advance, is_next
 from agentruns.protocol.budget import allows, enforce_budget
 from agentruns.protocol.consent import needed, voices
 from agentruns.protocol.drain import settle
+from agentruns.protocol.fair import share_of
 from agentruns.protocol.heads import CUT_BACK
 from agentruns.protocol.ledger import (
     EXECUTOR,
@@ -155,6 +156,10 @@ def _claimed(sight: Sight, epoch: int) -> Claim | None:
     if call.state not in READY or not _has_its_turn(sight, epoch):
         return None
     if any(at is not None and at > now for at in (call.claim_expires_at, call.next_attempt_at)):
+        return None
+    # What may only be finished is finished, whoever else waits.
+    may_wait = sight.run.status == "running" and call.unit_step <= 1
+    if may_wait and sight.places >= share_of(settings.ACT_PLACES):
         return None
     call.claim_token = secrets.token_hex(16)
     call.claim_expires_at = now + timedelta(seconds=settings.CLAIM_TTL)

@@ -17,6 +17,7 @@ from agentruns.models import Output, Run, StopRequest, ToolCall
 from agentruns.protocol import checkpoints
 from agentruns.protocol.budget import enforce_budget
 from agentruns.protocol.drain import begin_drain
+from agentruns.protocol.fair import may_think, turns_before
 from agentruns.protocol.heads import CUT_BACK, is_whole
 from agentruns.protocol.ledger import (
     DRIVER,
@@ -66,8 +67,8 @@ class Fragment:
 
 
 def take_lease(run_id: str, *, epoch: int) -> Lease | None:
-    """Begin the run's next turn, or return None if there is nothing to do, somebody does it, or
-    the run has used up its budget.
+    """Begin the run's next turn, or return None if there is nothing to do, somebody does it, the
+    run has used up its budget, or its owner holds as many places as one may.
     """
     if enforce_budget(run_id):
         return None
@@ -76,6 +77,8 @@ def take_lease(run_id: str, *, epoch: int) -> Lease | None:
         if run.epoch != epoch or run.status not in ("queued", "running") or run.lease_holder:
             return None
         if open_calls(run):
+            return None
+        if not may_think(run):
             return None
         now = clock().now
         if not is_whole(run):
@@ -92,6 +95,17 @@ def take_lease(run_id: str, *, epoch: int) -> Lease | None:
         output = Output.objects.create(run=run, turn=run.turn, epoch=run.epoch, started_at=now)
         record(run, "turn.started", actor=DRIVER, sets=sets, turn=run.turn, holder=holder)
         return Lease(run.pk, run.epoch, holder, run.turn, output.pk)
+
+
+def take_fair_lease(run_id: str, *, epoch: int) -> Lease | None:
+    """The same, or first for a run whose owner holds fewer places. Then this one is rung for again:
+    its turn comes.
+    """
+    for due_id, due_epoch in turns_before(run_id):
+        if lease := take_lease(due_id, epoch=due_epoch):
+            doorbell.ring_task("agentruns.tasks.think", run_id, epoch)
+            return lease
+    return take_lease(run_id, epoch=epoch)
 
 
 def renew_lease(lease: Lease, fragment: Fragment) -> bool:

@@ -97,15 +97,18 @@ def lock_tree(run_id: str) -> list[Run]:
 # told apart by nothing that a run's own lock guards.
 ALONE = """(c.tier = 'read_only' OR pg_advisory_xact_lock(
   hashtextextended(r.thread_id || ' ' || c.tool || ' ' || c.effect_digest, 0)) IS NOT NULL)"""
+# And of the calls of one person, whose places to act are counted.
+OF_OWNER = "pg_advisory_xact_lock(7350212, r.owner_id) IS NOT NULL"
 RUN_OF_CALL = "WHERE t.id = (SELECT run_id FROM agentruns_toolcall WHERE id = %s)"
 RUN_OF_CALL_ALONE = f"""WHERE t.id = (
   SELECT c.run_id FROM agentruns_toolcall c JOIN agentruns_run r ON r.id = c.run_id
-   WHERE c.id = %s AND {ALONE})"""  # noqa: S608  (columns)
+   WHERE c.id = %s AND {OF_OWNER} AND {ALONE})"""  # noqa: S608  (columns)
 
 
 def lock_run_of(call_id: str, *, alone: bool = False) -> Run:
-    """Lock the run of a call; with `alone`, first keep every other call to the same effect in the
-    thread from doing so, which is only for who holds no run's lock yet. Raises NotFound.
+    """Lock the run of a call; with `alone`, first keep from doing so every other call of the owner,
+    and to the same effect in the thread, which is only for who holds no run's lock yet. Raises
+    NotFound.
     """
     of_call = RUN_OF_CALL_ALONE if alone else RUN_OF_CALL
     run = RUNS.first(f"{of_call} FOR NO KEY UPDATE", [call_id])

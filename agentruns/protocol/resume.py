@@ -18,6 +18,7 @@ from agentruns.protocol.budget import exceeded
 from agentruns.protocol.consent import rules_of
 from agentruns.protocol.grants import issue
 from agentruns.protocol.ledger import clock, lock_run, move_call, move_run, person
+from agentruns.protocol.room import must_have_room
 
 RELEASE, VOID = "release", "void"
 
@@ -29,7 +30,7 @@ def resume_run(run_id: str, *, by: Any, frozen: str = RELEASE, epoch: int | None
     again, or from a page that fell behind, does not undo a later stop.
 
     Raises NotFound, BadInput, or WrongState: not stopped, stopped since, in doubt, or out of its
-    budget.
+    budget; and TooManyRuns where the owner has no room for one more.
     """
     if frozen not in (RELEASE, VOID):
         raise BadInput(_("“frozen” is either release or void."), field="frozen")
@@ -41,6 +42,7 @@ def resume_run(run_id: str, *, by: Any, frozen: str = RELEASE, epoch: int | None
                 _("Things have moved on since. Look at the run again."), epoch=run.epoch
             )
         _must_be_resumable(run)
+        must_have_room(run.owner, starts=False)
         actor = person(by)
         move_run(
             run,

@@ -16,6 +16,7 @@ from agentruns.models import Grant, Run, ToolCall
 from agentruns.models.heads import IS_WHOLE
 from agentruns.protocol.advance import IS_DOUBLE
 from agentruns.protocol.ledger import OPEN_CALLS, OpenCall, as_open_calls, lock_run_of
+from agentruns.states import READY
 from tools import prepared
 from tools.models import Tool
 from tools.prepared import Rows
@@ -33,6 +34,15 @@ OF_TOOL = (
     "source",
     "imported_revision",
 )
+# As `fair.claimed_calls` has it.
+PLACES = f"""(
+  SELECT count(*) FROM agentruns_toolcall other
+    JOIN agentruns_run acting ON acting.id = other.run_id
+   WHERE acting.owner_id = r.owner_id AND acting.status IN ('running', 'suspended')
+     AND other.id <> c.id
+     AND (other.state = 'in_flight'
+          OR (other.state IN ({", ".join(f"'{state}'" for state in READY)})
+              AND other.claim_expires_at > clock_timestamp())))"""  # noqa: S608  (states)
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,8 @@ class Sight:
 
     `tool`: what an admin has set, if anything. `grant`: the one that lives, if any. `is_double`:
     whether the same effect stands in the thread already; `is_whole`: whether the run's
-    ledger has all that the chain of heads knows of it.
+    ledger has all that the chain of heads knows of it; `places`: how many executors are at other
+    calls of the owner.
     """
 
     run: Run
@@ -49,6 +60,7 @@ class Sight:
     now: datetime
     is_double: bool
     is_whole: bool
+    places: int
     open_calls: list[OpenCall]
     tool: Tool | None
     grant: Grant | None
@@ -67,11 +79,12 @@ def look(call_id: str, *, at_gate: bool = False) -> Sight:
     row = prepared.row(_statement(), [call_id])
     if row is None:
         raise NotFound(call_id=call_id)
-    now, is_double, is_whole, others, *rest = row
+    now, is_double, is_whole, places, others, *rest = row
     call, owner, tool, grant = prepared.split(rest, _rows())
     run.owner = owner
     call.run = run
-    return Sight(run, call, now, is_double, is_whole, as_open_calls(others), tool, grant)
+    known = (now, is_double, is_whole, places)
+    return Sight(run, call, *known, as_open_calls(others), tool, grant)
 
 
 @cache
@@ -85,7 +98,8 @@ def _rows() -> tuple[Rows, ...]:
 def _statement() -> str:
     columns = (rows.columns(alias) for rows, alias in zip(_rows(), "cutg", strict=True))
     return f"""
-        SELECT clock_timestamp(), {IS_DOUBLE}, {IS_WHOLE}, {OPEN_CALLS}, {", ".join(columns)}
+        SELECT clock_timestamp(), {IS_DOUBLE}, {IS_WHOLE}, {PLACES}, {OPEN_CALLS},
+               {", ".join(columns)}
           FROM agentruns_toolcall c
           JOIN agentruns_run r ON r.id = c.run_id
           JOIN auth_user u ON u.id = r.owner_id

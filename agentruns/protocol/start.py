@@ -16,6 +16,7 @@ from agentruns.models import TERMS, Agent, Run, Thread
 from agentruns.protocol.grants import issue
 from agentruns.protocol.ledger import add, lock_run, person, record
 from agentruns.protocol.pause import PAUSED, hold
+from agentruns.protocol.room import must_have_room
 from agentruns.protocol.stop import stop_newborn
 
 
@@ -31,11 +32,14 @@ def start_run(
     """Queue `agent` to work at `goal` for `owner`, and return the run.
 
     `ring=False` leaves the doorbell alone; the sweeper finds the run all the same.
-    Raises BadInput for a goal that is empty or over settings.GOAL_MAX_LENGTH characters.
+    Raises BadInput for a goal that is empty or over settings.GOAL_MAX_LENGTH characters, and
+    TooManyRuns where the owner has no room for one more.
     """
     goal = checked_goal(goal)
     with transaction.atomic(durable=True):
         parent = lock_run(parent_id) if parent_id else None
+        if run_id is None or not Run.objects.filter(pk=run_id).exists():  # else it is there already
+            must_have_room(owner, starts=True)
         thread = parent.thread if parent else Thread.objects.create(owner=owner)
         terms = {name: getattr(agent, name) for name in TERMS}
         run = Run(owner=owner, agent=agent, goal=goal, thread=thread, parent=parent, **terms)

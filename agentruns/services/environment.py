@@ -11,6 +11,7 @@ PLACES = (
     "REDIS_URL",
     "DATA_DIR",
     "PORT",
+    "PAGES_SOCKET",
     "PAUSE_DIR",
     "WORLD_DIR",
     "WORLD_HTTP_PORT",

@@ -3,6 +3,7 @@
 import http.client
 import os
 import platform
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -18,6 +19,9 @@ from agentruns.services.processes import Spec
 BASE_DIR = Path(__file__).resolve().parents[2]
 MANAGE = [sys.executable, str(BASE_DIR / "manage.py")]
 CELERY = [sys.executable, "-m", "celery", "-A", "agentruns", "--quiet"]
+UVICORN = [sys.executable, "-m", "uvicorn", "--ws", "websockets-sansio", "--no-access-log"]
+UVICORN += ["--ws-per-message-deflate", "false"]  # compressing would keep all others waiting
+UVICORN += ["--ws-max-size", "65536", "--timeout-graceful-shutdown", "3", "--log-level", "warning"]
 WORLD_PORTS = ("WORLD_HTTP_PORT", "WORLD_SMTP_PORT", "WORLD_CALDAV_PORT")
 
 # Queue, and how many tasks its worker has at once: many streams in one process; calls in processes
@@ -44,12 +48,15 @@ def programs(
     if world:
         commands["world"] = [*MANAGE, "world"]
     if web:
-        commands["web"] = [sys.executable, "-m", "uvicorn", "agentruns.asgi:application"]
-        commands["web"] += ["--host", LOOPBACK, "--port", env["PORT"], "--ws", "websockets-sansio"]
-        commands["web"] += ["--timeout-graceful-shutdown", "3", "--no-access-log"]
-        commands["web"] += ["--log-level", "warning", *_proxies(env)]
+        # The first draws; the second is who people and programs speak to, and serves Stop itself.
+        commands["pages"] = [*UVICORN, "agentruns.asgi:behind_front", "--no-proxy-headers"]
+        commands["pages"] += ["--uds", env["PAGES_SOCKET"]]
+        commands["web"] = [*UVICORN, "agentruns.front:application"]
+        commands["web"] += ["--host", LOOPBACK, "--port", env["PORT"], *_proxies(env)]
+    counts = WORKERS | dict(at_once or {})
+    env = {f"{name.upper()}_PLACES": str(counts[name]) for name in ("think", "act")} | dict(env)
     if workers:
-        for name, count in (WORKERS | dict(at_once or {})).items():
+        for name, count in counts.items():
             commands[name] = _worker(name, count)
         schedule = str(data_dir / "beat" / "schedule")
         commands["beat"] = [*CELERY, "beat", "-s", schedule, "--pidfile=", "-l", "WARNING"]
@@ -76,7 +83,8 @@ def _worker(name: str, count: int) -> list[str]:
 def readiness(env: Mapping[str, str], names: list[str]) -> dict[str, Callable[[], bool]]:
     """Per program, a question whose answer is whether it does its work now."""
     questions: dict[str, Callable[[], bool]] = {
-        "web": lambda: _answers(int(env["PORT"]), "/healthz"),
+        "pages": lambda: _answers(_UnixConnection(env["PAGES_SOCKET"]), "/healthz"),
+        "web": lambda: _answers(_to_port(env["PORT"]), "/healthz"),
         "world": lambda: all(accepts(int(env[port])) for port in WORLD_PORTS),
     }
     for worker in WORKERS:
@@ -84,8 +92,22 @@ def readiness(env: Mapping[str, str], names: list[str]) -> dict[str, Callable[[]
     return {name: questions[name] for name in names if name in questions}
 
 
-def _answers(port: int, path: str) -> bool:
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=5)
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=5)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def _to_port(port: str) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection(LOOPBACK, int(port), timeout=5)
+
+
+def _answers(connection: http.client.HTTPConnection, path: str) -> bool:
     try:
         connection.request("GET", path)
         return connection.getresponse().status == http.HTTPStatus.OK

@@ -6,6 +6,7 @@ One supervisor for `manage.py up`, for tests and for drills: whoever runs it has
 import os
 import secrets
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -29,7 +30,8 @@ from tools.world.database import DEMO_DATABASE
 DATABASE = "agentruns"
 USUAL_PORTS = dict(zip(WORLD_PORTS, (8801, 8802, 8803), strict=True))
 # Nobody else's business. (Postgres makes its own: it may run as another account.)
-FOLDERS = ("beat", "logs", "pause", "staticfiles", "valkey", "world")
+FOLDERS = ("beat", "logs", "pause", "sockets", "staticfiles", "valkey", "world")
+SOCKET_PATH_LENGTH = 100  # bytes; the systems stop at 104 to 108
 READY_TIMEOUT = 120.0  # seconds
 GRACE = 5.0  # seconds that the programs have to end by themselves
 
@@ -190,12 +192,19 @@ class Stack:
                 f"Port {port} is in use by another program. "
                 f"End that program, or choose another port: make up PORT={int(port) + 1}"
             )
+        self.env.setdefault("PAGES_SOCKET", self._socket_path())
         usual = USUAL_PORTS
         if not self._durable:
             usual = dict(zip(WORLD_PORTS, free_ports(len(WORLD_PORTS)), strict=True))
         # The world keeps its ports from start to start: receipts in the ledger name them.
         for name, kept in kept_ports(self.data_dir / "ports.json", usual).items():
             self.env.setdefault(name, str(kept))
+
+    def _socket_path(self) -> str:
+        path = str(self.data_dir / "sockets" / "pages.sock")
+        if len(os.fsencode(path)) <= SOCKET_PATH_LENGTH:
+            return path
+        return str(Path(tempfile.mkdtemp(prefix="agentruns-sockets-")) / "pages.sock")
 
     def _start_servers(self) -> None:
         if "DATABASE_URL" in self.env:

@@ -29,6 +29,8 @@ from agentruns.soak.plan import Blow, blows
 
 # Short, so that what has to time out does so many times in a soak.
 PACE = {
+    "RUNS_PER_PERSON": "0",
+    "STARTS_PER_MINUTE": "0",
     "MODEL_PACE": "0.7",
     "LEASE_TTL": "3",
     "CLAIM_TTL": "5",

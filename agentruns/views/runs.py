@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
+from agentruns.errors import TooManyRuns
 from agentruns.forms import NewRunForm, new_key
 from agentruns.models import Agent, Run
 from agentruns.page import workers
@@ -49,7 +50,12 @@ def new_run(request: HttpRequest) -> HttpResponse:
     form = NewRunForm(request.POST, agents=agents)
     if not form.is_valid():
         return _form(request, found, form, status=400)
-    return redirect("run", run_id=_start_once(request.user, form))
+    try:
+        run_id = _start_once(request.user, form)
+    except TooManyRuns as error:
+        form.add_error(None, str(error.sentence))
+        return _form(request, found, form, status=error.status)
+    return redirect("run", run_id=run_id)
 
 
 def _start_once(user: Any, form: NewRunForm) -> str:

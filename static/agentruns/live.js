@@ -1,5 +1,5 @@
-// The live page of a run. The server sends the sections that changed, and new text with its
-// place; after a lost connection it sends everything that was missed.
+// The live page of a run. The server sends the sections and pieces of the answer that changed, and
+// new text with its place; after a lost connection it sends everything that was missed.
 
 import { keepingFocus, morph } from "./morph.js";
 import { announce } from "./page.js";
@@ -10,6 +10,7 @@ const FIRST_PAUSE = 500; // ms
 const LONGEST_PAUSE = 15000;
 const LONGEST_SILENCE = 25000; // the server says at least every 10 s that nothing has changed
 const SIGNED_OUT = 4403;
+const TOO_MANY = 4429; // the reader has opened so many pages that this one made room
 
 let pause = FIRST_PAUSE;
 let socket = null;
@@ -26,6 +27,7 @@ document.addEventListener("page:drawn", () => {
   hurry();
 });
 document.addEventListener("visibilitychange", () => document.hidden || hurry());
+window.addEventListener("focus", () => light.dataset.state === "many" && hurry());
 window.addEventListener("online", hurry);
 // A connection can be dead without being closed: after a change of network, say.
 setInterval(() => socket && Date.now() - heardAt > LONGEST_SILENCE && lost(), 5000);
@@ -46,6 +48,7 @@ function lost(code) {
   socket.close();
   socket = null;
   if (code === SIGNED_OUT) return show("out");
+  if (code === TOO_MANY) return show("many");
   show("away");
   // Jitter, so that after a restart not every page of the house comes at once.
   again = setTimeout(connect, pause * (0.5 + Math.random()));
@@ -55,7 +58,7 @@ function lost(code) {
 /** Something says that the way may be free again: do not wait any longer. */
 function hurry() {
   pause = FIRST_PAUSE;
-  if (socket || light.dataset.state !== "away") return;
+  if (socket || !["away", "many"].includes(light.dataset.state)) return;
   clearTimeout(again);
   connect();
 }
@@ -97,7 +100,7 @@ function draw({ seq, phase, order, html }) {
 function put(body, section) {
   const here = document.getElementById(section.id);
   if (here) morph(here, section, true);
-  else body.append(section);
+  else (document.getElementById(section.dataset.in) ?? body).append(section);
   window.htmx?.process(here ?? section);
 }
 

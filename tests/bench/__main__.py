@@ -129,7 +129,7 @@ class Bench:
     @contextmanager
     def _stack(self, name: str, **parts: bool) -> Iterator[Stack]:
         # As in production: no drill looks in at the pause points.
-        env = {"PAUSE_DIR": ""}
+        env = {"PAUSE_DIR": "", "RUNS_PER_PERSON": "0", "STARTS_PER_MINUTE": "0"}
         with Stack(self._folder / name, durable=True, env=env, **parts) as stack:
             yield stack
 

@@ -18,8 +18,8 @@ def elsewhere(stack: Stack, stack_db: None) -> Iterator[Program]:
     """A second web server, which has never heard of any run, and a program that uses it."""
     [port] = free_ports(1)
     env = stack.env | {"PORT": str(port)}
-    [spec] = programs(stack.data_dir / "elsewhere", env, web=True, workers=False, world=False)
-    web = Process(spec)
+    specs = programs(stack.data_dir / "elsewhere", env, web=True, workers=False, world=False)
+    [web] = [Process(spec) for spec in specs if spec.name == "web"]
     web.start()
     try:
         until(readiness(env, ["web"])["web"], bool)

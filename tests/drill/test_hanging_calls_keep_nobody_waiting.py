@@ -24,7 +24,8 @@ AT = "call:1:sent"  # after the effect, before its outcome is on record
 @pytest.fixture(scope="module")
 def stack(scratch: Path) -> Iterator[Stack]:
     """One of its own, whose runs drain for a short time."""
-    with Stack(scratch / "hanging", durable=False, env={"DRAIN_DEADLINE": "2"}) as running:
+    env = {"DRAIN_DEADLINE": "2", "ACT_PLACES": "6"}  # so that one person may hold all four
+    with Stack(scratch / "hanging", durable=False, env=env) as running:
         yield running
 
 

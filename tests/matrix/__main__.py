@@ -18,6 +18,11 @@ SPARE = 6
 # Deadlines that are short, so that a cell in which one passes is over soon; and a lease that is
 # long, so that a driver keeps it on a machine that has too much to do.
 ENV = {
+    "RUNS_PER_PERSON": "0",
+    "STARTS_PER_MINUTE": "0",
+    # All of its runs are one person's.
+    "THINK_PLACES": "1000",
+    "ACT_PLACES": "1000",
     "MODEL_PACE": "0.2",
     "LEASE_TTL": "6",
     "DRAIN_DEADLINE": "4",

@@ -66,7 +66,7 @@ def test_a_program_that_cannot_start_is_said_with_its_last_words(data_dir: Path)
 
 
 @pytest.mark.stack
-@pytest.mark.parametrize("name", ["act", "web", "valkey", "postgres"])
+@pytest.mark.parametrize("name", ["act", "pages", "web", "valkey", "postgres"])
 def test_what_is_killed_comes_back_and_works(stack: Stack, name: str) -> None:
     before = stack.pids[name]
     stack.kill(name)

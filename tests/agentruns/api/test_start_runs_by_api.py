@@ -2,6 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import User
+from pytest_django.fixtures import Settings
 
 from agentruns.models import Agent, IdempotencyKey, Run
 from agentruns.protocol.start import start_run
@@ -147,3 +148,17 @@ def test_the_list_comes_in_pages_and_by_status(agent: Agent, api: Api, owner: Us
     assert [len(page["results"]), len(rest["results"]), rest["next"]] == [2, 1, None]
     assert [run["id"] for run in stopped["results"]] == [runs[0].pk]
     is_problem(get(client, "runs", status="asleep"), 400, "bad_input")
+
+
+def test_too_many_runs_are_429_with_a_sentence_and_when_to_ask_again(
+    api: Api, owner: User, agent: Agent, settings: Settings
+) -> None:
+    settings.RUNS_PER_PERSON = 1
+    client = api(owner)
+    assert post(client, "runs", WANTED).status_code == 201
+    answer = post(client, "runs", WANTED)
+    assert (answer.status_code, answer["Retry-After"]) == (429, "30")
+    assert answer["Content-Type"] == "application/problem+json"
+    body = answer.json()
+    assert (body["code"], body["limit"]) == ("too_many_runs", 1)
+    assert "that is the limit" in body["detail"]

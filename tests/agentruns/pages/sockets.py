@@ -78,8 +78,10 @@ class OpenPage:
             frame = await self.socket.receive_output(timeout=PATIENCE)
             message = json.loads(frame["text"])
             if message["type"] == "state":
+                if "answer" in message["html"]:
+                    self.html = {n: h for n, h in self.html.items() if "output-" not in n}
                 self.html |= message["html"]
-                self.html = {n: h for n, h in self.html.items() if n in _shown(message)}
+                self.html = {n: h for n, h in self.html.items() if _is_shown(n, message)}
                 self.seq = message["seq"]
             if message["type"] == kind:
                 return dict(message)
@@ -99,8 +101,8 @@ class OpenPage:
                 return int(message["code"])
 
 
-def _shown(message: dict[str, Any]) -> list[str]:
-    return ["head", "stopbox", *message["order"]]
+def _is_shown(name: str, message: dict[str, Any]) -> bool:
+    return name.startswith("output-") or name in ["head", "stopbox", *message["order"]]
 
 
 async def do(verb: Callable[..., Any], *args: Any, **more: Any) -> Any:

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from agentruns.models import Agent, Run
 from tests.agentruns.pages.conftest import Browser
@@ -151,3 +152,16 @@ def test_the_key_of_somebody_else_means_nothing(
     browser(owner).post("/runs/new/", typed)
     browser(outsider).post("/runs/new/", typed)
     assert set(Run.objects.values_list("owner__username", flat=True)) == {"owner", "outsider"}
+
+
+def test_who_has_too_many_runs_keeps_what_they_typed(
+    browser: Browser, owner: User, agent: Agent, settings: Settings
+) -> None:
+    settings.RUNS_PER_PERSON = 1
+    client = browser(owner)
+    client.post("/runs/new/", form(client))
+    answer = client.post("/runs/new/", form(client, goal="Something long that I typed."))
+    assert answer.status_code == 429
+    assert "1 of your runs have not ended yet, and that is the limit." in words(answer.content)
+    assert "Something long that I typed." in answer.content.decode()
+    assert Run.objects.count() == 1

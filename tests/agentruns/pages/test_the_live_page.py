@@ -176,7 +176,7 @@ def test_new_text_with_markup_is_drawn_a_little_later(
             await do(renew_lease, lease, Fragment("**Yes**", 1, 1))
             await _publish(run.pk, lease.output_id, 0, "**Yes**")
             await page.read_until("<strong>Yes</strong>")
-            assert 'data-start="7"' in page.html["answer"]
+            assert 'data-start="7"' in "".join(page.html.values())
 
     play(story)
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.db.models import F
+from pytest_django.fixtures import Settings
 
 from agentruns.models import ToolCall
 from agentruns.protocol.gate import pass_gate
@@ -135,7 +136,10 @@ def test_a_call_that_would_be_refused_is_not_made_to_wait(steps: Steps, outside:
 
 
 @pytest.mark.breaks_ledger
-def test_many_at_once_are_no_more_than_the_limit(steps: Steps, outside: Outside) -> None:
+def test_many_at_once_are_no_more_than_the_limit(
+    steps: Steps, outside: Outside, settings: Settings
+) -> None:
+    settings.ACT_PLACES = 6  # four for one person
     limit("test.book", 2)
     for _ in range(8):
         calls = [steps.running("test.book")[1][0] for _ in range(4)]

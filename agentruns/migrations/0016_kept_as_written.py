@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agentruns', '0014_doubt_has_a_horizon'),
+        ('agentruns', '0015_stop_all_runs'),
     ]
 
     operations = [
