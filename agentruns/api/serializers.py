@@ -32,9 +32,7 @@ class TokenRequest(serializers.Serializer[Any]):
 
 
 class TokenAnswer(serializers.Serializer[Any]):
-    token = serializers.CharField(
-        help_text="Send it as `Authorization: Token …`. It is shown once and kept hashed."
-    )
+    token = serializers.CharField(help_text="For `Authorization: Token …`. Shown once; kept hashed")
     expiry = serializers.DateTimeField(allow_null=True)
 
 
