@@ -76,13 +76,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return connection
 
     def _close(self) -> Any:
-        if self.is_read_only and self.pool is not None:
+        if self.is_read_only and self.pool is not None and self.connection is not None:
+            self.connection.close()  # the pool replaces it
             self._renew_pool()
         return super()._close()  # type: ignore[misc]
 
     def _renew_pool(self) -> None:
-        """Have each of the pool's connections replaced, this one as it is given back. At most once
-        a second: a database may stay read-only for longer than that.
+        """Have the pool's other connections replaced too. At most once a second: a database may
+        stay read-only for longer than that.
         """
         now = time.monotonic()
         if now - DatabaseWrapper._renewed_at > RENEWED_APART:

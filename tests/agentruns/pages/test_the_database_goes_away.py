@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, connection
 from django.test import Client
 
+from agentruns.postgresql.base import must_take_writes
 from tests.agentruns.steps import Steps, now
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -95,6 +96,16 @@ def test_a_database_that_takes_no_writes_is_away_and_its_connection_is_not_used_
     connection.close()  # as at the end of each request
     assert stop().status_code in (202, 302)
     assert now(run).status == "stopped_clean"
+
+
+def test_each_connection_that_takes_no_writes_is_replaced(transactional_db: None) -> None:
+    for _again in range(2):  # also right after the pool was renewed
+        with connection.cursor() as cursor:
+            cursor.execute("SET default_transaction_read_only = on")
+        with pytest.raises(OperationalError):
+            User.objects.create_user("anybody")
+        connection.close()
+        must_take_writes()
 
 
 def test_nothing_is_ready_on_a_database_that_takes_no_writes(overtaken: None) -> None:
