@@ -30,6 +30,11 @@ NO_PROXY = Warning(
     hint="Set TRUSTED_PROXIES to the address from which the proxy connects, such as 127.0.0.1.",
     id="agentruns.W003",
 )
+SHORT_HORIZON = Error(
+    "LOOKUP_HORIZON_SCALE is below 1: what an outside system does late is called failed too soon.",
+    hint="Leave it out. Where a system needs less time, its tool says so.",
+    id="agentruns.E005",
+)
 
 
 @register(Tags.security, deploy=True)
@@ -64,3 +69,8 @@ def works_under_a_role_of_its_own(app_configs: Any, **kwargs: Any) -> list[Check
         )
         for what in found
     ]
+
+
+@register(deploy=True)
+def waits_as_long_as_tools_say(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    return [SHORT_HORIZON] if settings.LOOKUP_HORIZON_SCALE < 1 else []

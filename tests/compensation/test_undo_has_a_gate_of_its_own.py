@@ -3,6 +3,8 @@ from django.contrib.auth.models import User
 
 from agentruns.errors import BadInput, NotAllowed, NotFound, WrongState
 from agentruns.models import Run, ToolCall
+from agentruns.protocol import doubt
+from agentruns.protocol.execute import look_up_call
 from agentruns.protocol.lease import Fragment, take_lease
 from agentruns.protocol.start import start_run
 from agentruns.protocol.stop import request_stop
@@ -159,3 +161,24 @@ def _finish(run: Run) -> None:
     assert lease is not None
     assert finish_turn(lease, Fragment("Done."), "stop")
     assert fresh(run).status == "completed"
+
+
+def test_what_was_said_not_to_have_happened_can_be_undone_once_it_is_found(
+    owner: User, world: RunningWorld
+) -> None:
+    world.fault("chat", "drop_after")
+    run = acted(owner, message())
+    request_stop(run.pk, by=owner)
+    doubt.answer(call(run).pk, by=owner, answer="did_not_happen", evidence="")
+    with pytest.raises(WrongState) as refused:
+        saga.request_undo(run.pk, by=owner, call_ids=[call(run).pk])
+    assert refused.value.data["reason"] == "not_landed"
+
+    ToolCall.objects.filter(run=run).update(next_lookup_at=run.created_at)
+    look_up_call(call(run).pk)
+    assert call(run).contradicted_at is not None
+    saga.request_undo(run.pk, by=owner, call_ids=[call(run).pk])
+    undo_all(run)
+
+    assert step(run).state == "undone"
+    assert in_world(world, run)[0].undone_at is not None

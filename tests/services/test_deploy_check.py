@@ -65,6 +65,7 @@ def test_a_key_that_others_may_know_is_an_error(data_dir: Path, documented: dict
     [
         ({"HTTPS": "0"}, {f"security.W{number}" for number in ("004", "008", "012", "016")}),
         ({"TRUSTED_PROXIES": ""}, {"agentruns.W003", "security.W008"}),
+        ({"LOOKUP_HORIZON_SCALE": "0.1"}, {"agentruns.E005"}),
     ],
 )
 def test_what_is_left_out_is_named(
