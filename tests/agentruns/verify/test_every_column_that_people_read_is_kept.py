@@ -46,7 +46,7 @@ LEDGER = [*SHOWN, Thread, Grant, Checkpoint, LedgerEvent]
 # only the ledger tells.
 MAY_CHANGE = {
     Run: ("epoch", "turn", "suspended_reason", "degraded_at", *TERMS),
-    ToolCall: ("undo_state", "last_lookup"),
+    ToolCall: ("undo_state", "last_lookup", "draft"),  # another draft, in place of one, is refused
     UndoRequest: ("stopped_at", "stopped_by"),
 }
 
