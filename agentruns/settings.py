@@ -171,6 +171,7 @@ TEMPLATES = [
 # --- People and sessions: in the database, so that Stop needs nothing but Postgres ------------
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
+    "agentruns.throttle.PasswordBackend",
     "django.contrib.auth.backends.ModelBackend",
     *(["agentruns.demolinks.LinkBackend"] if DEMO else []),
 ]

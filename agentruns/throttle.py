@@ -4,16 +4,27 @@ Counted for a name from an address, for a name from anywhere, and for an address
 The last two are slow, and hold for nobody who has signed in from that address lately: a person
 cannot be locked out by others who try their name, nor by those with whom they share an address.
 Whoever is signed in is not asked anything here; Stop never waits for it.
+
+A few passwords are checked at once, and whoever waited is counted anew before the check: many that
+arrive together are not all let through before the first has failed, and do not take the processor
+and the database's connections from everybody else.
 """
 
 import json
+import threading
 from datetime import timedelta
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Any
 
+from axes.backends import AxesStandaloneBackend
+from axes.exceptions import AxesBackendPermissionDenied
 from axes.handlers.database import AxesDatabaseHandler
+from axes.handlers.proxy import AxesProxyHandler
 from axes.models import AccessLog
 from django.conf import settings
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.models import User
+from django.db import connection
 from django.db.models import Sum
 from django.http import HttpRequest
 from django.utils import timezone
@@ -21,10 +32,46 @@ from django.utils import timezone
 NAME_LIMIT = ADDRESS_LIMIT = 40  # failures in about AXES_COOLOFF_TIME
 AT_HOME = timedelta(days=30)  # since the last sign-in with this name from this address
 ONE_HOUSE = 64  # bits: whoever has one IPv6 address has all that begin like it
+CHECKED_AT_ONCE = 3  # passwords, in one process
+PATIENCE = 10.0  # seconds that one more waits for its turn
+
+_turns = threading.BoundedSemaphore(CHECKED_AT_ONCE)
+
+
+class PasswordBackend(ModelBackend):
+    """Django's, a few at a time. Whoever fails here is asked for a password nowhere else."""
+
+    def authenticate(  # type: ignore[override]
+        self, request: HttpRequest, username: str, password: str
+    ) -> User:
+        """Raises AxesBackendPermissionDenied, which ends the attempt."""
+        if not connection.in_atomic_block:
+            connection.close()  # back to the pool: nobody waits with one in hand
+        if not _turns.acquire(timeout=PATIENCE):
+            request.axes_locked_out = True  # type: ignore[attr-defined]
+            raise AxesBackendPermissionDenied("too many passwords are being checked")
+        try:
+            AxesStandaloneBackend().authenticate(request, username, password)
+            user = super().authenticate(request, username, password)
+            if user is None:
+                # Counted before the next one has its turn, and not when Django says it again.
+                AxesProxyHandler.user_login_failed(__name__, {"username": username}, request)
+                request.is_counted = True  # type: ignore[attr-defined]
+                raise AxesBackendPermissionDenied("name and password do not belong together")
+        finally:
+            _turns.release()
+        return user
 
 
 class Throttle(AxesDatabaseHandler):
     """Axes' counts, with a limit of its own for each."""
+
+    def user_login_failed(
+        self, sender: Any, credentials: Any, request: Any = None, **kwargs: Any
+    ) -> None:
+        """Counts a failure, once."""
+        if not getattr(request, "is_counted", False):
+            super().user_login_failed(sender, credentials, request, **kwargs)
 
     def get_failures(self, request: HttpRequest, credentials: Any = None) -> int:
         """The failures of this name from this address; the slow counts in the same measure."""

@@ -1,16 +1,20 @@
 """One throttle for every door, by name, by address and by both; no header walks round it (A7)."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from axes.backends import AxesStandaloneBackend
 from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import connection
 from django.db.models import F
 from django.test import Client
 
-from agentruns.throttle import ADDRESS_LIMIT, NAME_LIMIT
+from agentruns.throttle import ADDRESS_LIMIT, CHECKED_AT_ONCE, NAME_LIMIT
 from tests.agentruns.api.asking import JSON, post
 from tests.agentruns.steps import Steps
 from tests.conftest import PASSWORD
@@ -105,6 +109,50 @@ def test_an_attack_can_be_traced_in_the_log(owner: User, caplog: pytest.LogCaptu
     assert f'"address": "{HOME}"' in caplog.text
     assert r'"username": "owner\n[error] all is well"' in caplog.text
     assert "the secret that was typed" not in caplog.text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_tries_at_once_a_few_are_checked(
+    owner: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All have passed the first look before any has failed."""
+    checked: list[str] = []
+    begun, go = threading.Semaphore(0), threading.Event()
+    first_look = threading.Barrier(20, timeout=20)
+    real_check, real_look = User.check_password, AxesStandaloneBackend.authenticate
+
+    def check(user: User, password: str) -> bool:
+        checked.append(password)
+        begun.release()
+        assert go.wait(20)
+        return real_check(user, password)
+
+    def look(self: Any, request: Any, *args: Any, **kwargs: Any) -> None:
+        real_look(self, request, *args, **kwargs)
+        if not hasattr(request, "has_looked"):
+            request.has_looked = True
+            first_look.wait()
+
+    monkeypatch.setattr(User, "check_password", check)
+    monkeypatch.setattr(AxesStandaloneBackend, "authenticate", look)
+    with ThreadPoolExecutor(20) as pool:
+        tries = [pool.submit(in_thread, TOKEN, "owner", f"no{n}") for n in range(20)]
+        for _time in range(CHECKED_AT_ONCE):
+            assert begun.acquire(timeout=20)
+        at_once = len(checked)
+        go.set()
+        said = [each.result(timeout=60) for each in tries]
+    assert at_once == CHECKED_AT_ONCE
+    assert len(checked) < settings.AXES_FAILURE_LIMIT + CHECKED_AT_ONCE
+    assert said.count(429) > 20 - settings.AXES_FAILURE_LIMIT - CHECKED_AT_ONCE
+    assert set(said) == {401, 429}
+
+
+def in_thread(*args: str) -> int:
+    try:
+        return int(try_(*args).status_code)
+    finally:
+        connection.close()
 
 
 def test_stop_asks_nobody_who_is_signed_in(steps: Steps, owner: User) -> None:
