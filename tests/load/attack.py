@@ -60,7 +60,7 @@ async def _deltas(model: str) -> AsyncIterator[dict[str, Any]]:
         call = {"index": 0, "id": "c", "type": "function"}
         yield {"tool_calls": [call | {"function": {"name": LONG_NAME, "arguments": "{}"}}]}
     elif model == "wait":
-        await asyncio.sleep(40)
+        await asyncio.sleep(600)
         yield {"content": "Done."}
     else:
         for _ in range(600):
