@@ -47,7 +47,7 @@ def _account(name: str, port: int) -> Data:
 
 
 class Web:
-    """A connection that is kept, as a browser's."""
+    """Asks as a browser or a program does, each time by a connection of its own."""
 
     def __init__(self, port: int, cookies: dict[str, str] | None = None, token: str = "") -> None:
         self._http = http.client.HTTPConnection(LOOPBACK, port, timeout=PATIENCE)
@@ -65,6 +65,7 @@ class Web:
         self._http.request(method, path, body, headers)
         answer = self._http.getresponse()
         answer.read()
+        self._http.close()  # by the next time, the server would have let go of it
         for line in answer.headers.get_all("Set-Cookie") or []:
             name, _, value = line.split(";")[0].partition("=")
             self.cookies[name] = value
