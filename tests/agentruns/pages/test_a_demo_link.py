@@ -85,7 +85,11 @@ def test_no_link_holds_while_no_stack_is_up(owner: User) -> None:
     page(visitor(), link(), 404)
 
 
-@pytest.mark.parametrize("signed", ["nonsense", signing.dumps({"user": "owner"}, key=SECRET)])
+@pytest.mark.parametrize(
+    "signed",
+    ["nonsense", signing.dumps({"user": "owner"}, key=SECRET)],
+    ids=["nonsense", "signed for something else"],
+)
 def test_a_link_that_the_stack_did_not_sign_opens_nothing(owner: User, signed: str) -> None:
     page(visitor(), f"/demo/sign-in/{signed}/", 404)
 
