@@ -30,6 +30,7 @@ from agentruns.postgresql.base import must_take_writes
 
 APART = 0.05  # seconds between two drawings
 JOIN_LIMIT = 5.0  # seconds for joining the run's group
+LEAVING = 2.0  # seconds for leaving the run's group, before that is interrupted
 PAUSE = 1.0  # seconds until something that is away is tried again
 TEXT_APART = 0.4  # seconds after which new text is drawn as Markdown
 LOOK_AGAIN = 2.0  # seconds after which it looks without a doorbell
@@ -81,14 +82,14 @@ class RunConsumer(AsyncWebsocketConsumer):
             pages.remove(self)
             if not pages:
                 del _open_pages[self.user_id]
-        await end_all(self.tasks)
+        await end_all(self.tasks, apart=LEAVING)
 
     async def _take_place(self, pages: "list[RunConsumer]") -> None:
         """Among the person's open pages; the one that was opened first makes room."""
         pages.append(self)
         while len(pages) > settings.SOCKETS_PER_PERSON:
             oldest = pages.pop(0)
-            await end_all(oldest.tasks)
+            await end_all(oldest.tasks, apart=LEAVING)
             with contextlib.suppress(OSError, RuntimeError):  # it is going by itself
                 await oldest.close(code=TOO_MANY)
 

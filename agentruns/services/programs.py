@@ -27,6 +27,8 @@ WORLD_PORTS = ("WORLD_HTTP_PORT", "WORLD_SMTP_PORT", "WORLD_CALDAV_PORT")
 # Queue, and how many tasks its worker has at once: many streams in one process; calls in processes
 # of their own, so that one that hangs holds up no other; a few sweeps.
 WORKERS = {"think": 16, "act": 4, "control": 2}
+# What draws lets what serves Stop go first, where there is more to do than there are processors.
+LATER = ["nice", "-n", "10"]
 
 
 def node(worker: str) -> str:
@@ -49,7 +51,7 @@ def programs(
         commands["world"] = [*MANAGE, "world"]
     if web:
         # The first draws; the second is who people and programs speak to, and serves Stop itself.
-        commands["pages"] = [*UVICORN, "agentruns.asgi:behind_front", "--no-proxy-headers"]
+        commands["pages"] = [*LATER, *UVICORN, "agentruns.asgi:behind_front", "--no-proxy-headers"]
         commands["pages"] += ["--uds", env["PAGES_SOCKET"]]
         commands["web"] = [*UVICORN, "agentruns.front:application"]
         commands["web"] += ["--host", LOOPBACK, "--port", env["PORT"], *_proxies(env)]
