@@ -22,6 +22,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
+from tools.texts import spelt_out
+
 PIECE = 2000  # characters of a text after which a new piece begins with the next block
 
 # A chip's place while Markdown is rendered: its index between two private-use characters.
@@ -216,13 +218,14 @@ def _all_references(pieces: Sequence[Piece]) -> References:
 
 
 def _html(tokens: list[Token], env: dict[str, Any]) -> str:
-    return nh3.clean(
+    cleaned = nh3.clean(
         _parser.renderer.render(tokens, _parser.options, env),
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )
+    return spelt_out(cleaned)
 
 
 def _with_places(text: str, chips: Sequence[Chip]) -> str:
@@ -238,10 +241,10 @@ def _drawn(chip: Chip) -> str:
         '<a class="emit" href="#{}" title="{}"><span class="ico is-{}" aria-hidden="true">{}</span>'
         "{}</a>",
         chip.target,
-        chip.title,
+        spelt_out(chip.title),
         chip.tone,
         chip.icon,
-        chip.label,
+        spelt_out(chip.label),
     )
 
 

@@ -30,6 +30,13 @@ def test_markup_of_the_model_does_nothing(text: str) -> None:
         assert forbidden not in html
 
 
+def test_signs_that_cannot_be_seen_are_spelt_out() -> None:
+    """A4: in the text, and in what stands where the model wrote a call."""
+    html = render("gnp.\u202eexe", [chip(4, "send\u200b")])
+    assert "\\u202eexe" in html
+    assert "send\\u200b" in html
+
+
 def test_markdown_is_drawn() -> None:
     assert render("**Yes**, on `main`") == "<p><strong>Yes</strong>, on <code>main</code></p>\n"
 

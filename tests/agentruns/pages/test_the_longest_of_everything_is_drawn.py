@@ -14,7 +14,7 @@ from agentruns.protocol.turn import Proposal, propose_call
 from agentruns.timeline import NARROW, WIDE, Lane, draw
 from tests.agentruns.pages.conftest import Browser
 from tests.agentruns.pages.test_timeline_geometry import at, clock
-from tests.agentruns.steps import Steps, anew
+from tests.agentruns.steps import Steps
 from tests.counting import growth, steps_of
 from tools import texts
 from tools.contract import Receipt
@@ -80,11 +80,18 @@ def test_each_text_is_cut_where_it_is_kept(steps: Steps) -> None:
 @pytest.mark.parametrize("column", ["summary", "detail", "response"])
 def test_the_database_keeps_no_text_that_nobody_cut(steps: Steps, column: str) -> None:
     _run, (call,) = steps.running("test.book")
-    longer = "x" * (texts.LONGEST[column] + 1)
-    with pytest.raises(IntegrityError, match=f"{column}_is_cut"), transaction.atomic():
-        ToolCall.objects.filter(pk=call.pk).update(**{column: longer})
-    ToolCall.objects.filter(pk=call.pk).update(**{column: longer[1:]})
-    assert getattr(anew(call), column) == longer[1:]
+
+    def another(text: str) -> None:
+        twin = {"number": 2, "position": 1, "state": "proposed", "request_id": "another"}
+        kept = {each.attname: getattr(call, each.attname) for each in ToolCall._meta.fields}
+        with transaction.atomic():
+            ToolCall.objects.create(**(kept | twin | {"id": "call_another", column: text}))
+            transaction.set_rollback(True)
+
+    longest = "x" * texts.LONGEST[column]
+    another(longest)
+    with pytest.raises(IntegrityError, match=f"{column}_is_cut"):
+        another(longest + "x")
 
 
 @pytest.mark.parametrize("layout", [WIDE, NARROW])
