@@ -31,6 +31,7 @@ from agentruns.postgresql.base import must_take_writes
 APART = 0.05  # seconds between two drawings
 JOIN_LIMIT = 5.0  # seconds for joining the run's group
 LEAVING = 2.0  # seconds for leaving the run's group, before that is interrupted
+LONGEST_REST = 1.0  # seconds between two drawings, however long they take
 PAUSE = 1.0  # seconds until something that is away is tried again
 TEXT_APART = 0.4  # seconds after which new text is drawn as Markdown
 LOOK_AGAIN = 2.0  # seconds after which it looks without a doorbell
@@ -173,7 +174,8 @@ class RunConsumer(AsyncWebsocketConsumer):
                 return
             self.has_ended = drawing.has_ended
             await self._show(drawing)
-            await asyncio.sleep(max(APART, drawing.took))  # at least half of the time for others
+            # At least half of the time for others; who stood still while it drew has not drawn.
+            await asyncio.sleep(min(max(APART, drawing.took), LONGEST_REST))
 
     async def _look(self, moment: float) -> Drawing | None:
         """The page as it was at `moment` or later, for whoever is signed in now; else None."""

@@ -1,7 +1,8 @@
 """Middleware of the whole site."""
 
 from collections.abc import Callable
-from typing import Any
+from os import SEEK_END
+from typing import IO, Any
 from urllib.parse import unquote
 
 from csp.constants import SELF, UNSAFE_EVAL, UNSAFE_INLINE
@@ -47,6 +48,22 @@ class NotKept:
         response = self.get_response(request)
         response.headers.setdefault("Cache-Control", "private, no-store")
         return response
+
+
+class WholeBody:
+    """Give a body that came in chunks its length: the REST framework takes one without for none,
+    and a Stop would be told nothing of what it was asked to keep.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if "Transfer-Encoding" in request.headers and not request.META.get("CONTENT_LENGTH"):
+            body: IO[bytes] = request._stream  # (received whole)  # type: ignore[attr-defined]
+            request.META["CONTENT_LENGTH"] = str(body.seek(0, SEEK_END))
+            body.seek(0)
+        return self.get_response(request)
 
 
 class Problems:

@@ -7,6 +7,7 @@ An approval is bound to this digest. Key order, defaults spelt out or left out, 
 import base64
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
@@ -73,7 +74,11 @@ def _container(value: Any) -> Any:
 
 
 def _number(value: int | float | Decimal) -> Any:
-    """Whole numbers as integers, whatever type they came in; others in their shortest form."""
+    """Whole numbers as integers, whatever type they came in; others in their shortest form. A float
+    is the number that it is written as, for so its JSON is read: 1e300 is a power of ten.
+    """
+    if isinstance(value, float) and math.isfinite(value) and value.is_integer():
+        return int(Decimal(repr(value)))
     if value == value and value not in (float("inf"), float("-inf")) and value == int(value):
         return int(value)
     if isinstance(value, Decimal):

@@ -52,7 +52,8 @@ def programs(
     if web:
         # The first draws; the second is who people and programs speak to, and serves Stop itself.
         commands["pages"] = [*LATER, *UVICORN, "agentruns.asgi:behind_front", "--no-proxy-headers"]
-        commands["pages"] += ["--uds", env["PAGES_SOCKET"]]
+        # A connection that the other keeps must not end just as it is used again.
+        commands["pages"] += ["--uds", env["PAGES_SOCKET"], "--timeout-keep-alive", "60"]
         commands["web"] = [*UVICORN, "agentruns.front:application"]
         commands["web"] += ["--host", LOOPBACK, "--port", env["PORT"], *_proxies(env)]
     counts = WORKERS | dict(at_once or {})

@@ -14,7 +14,7 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agentruns import rights
-from agentruns.errors import NotFound, WrongState
+from agentruns.errors import BadInput, NotFound, WrongState
 from agentruns.forms import frozen_chosen, limits_typed
 from agentruns.models import Run, ToolCall
 from agentruns.page.preview import preview_of
@@ -88,7 +88,9 @@ def resume(request: HttpRequest, run_id: str) -> HttpResponse:
     run = _steered(request, run_id)
     frozen = frozen_chosen(run, request.POST.get("frozen", ""))
     shown = request.POST.get("epoch", "")
-    epoch = int(shown) if shown.isascii() and shown.isdecimal() and len(shown) < 10 else None
+    if shown and not (shown.isascii() and shown.isdecimal() and len(shown) < 10):
+        raise BadInput(field="epoch")
+    epoch = int(shown) if shown else None
     try:
         resume_run(run.pk, by=request.user, frozen=frozen, epoch=epoch)
     except WrongState:

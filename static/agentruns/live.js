@@ -84,6 +84,8 @@ function hear(message) {
 }
 
 function draw({ seq, phase, order, html }) {
+  // Overtaken by a page that was loaded meanwhile: after that everything is sent once more.
+  if (Number(seq) < Number(run.dataset.seq)) return;
   keepingFocus(() => {
     const body = document.getElementById("run-body");
     for (const markup of Object.values(html)) put(body, parse(markup));

@@ -28,15 +28,16 @@ if (window.htmx) {
       const wanted = fragment.firstElementChild;
       // Nothing of ours came back: signed out meanwhile, most likely. The address knows.
       if (!wanted) location.reload();
-      else if (!isOlder(wanted, target)) keepingFocus(() => morph(target, wanted));
+      else renew(target, wanted);
       return wanted ? [target] : true;
     },
   });
 }
 
-/** An answer can be overtaken on its way: what the page shows by now may be newer. */
-function isOlder(answer, shown) {
-  return Number(answer.dataset.seq) < Number(shown.dataset.seq);
+/** Make `shown` like `answer`, unless that was overtaken on its way: the page may be newer by now. */
+export function renew(shown, answer) {
+  if (Number(answer.dataset.seq) < Number(shown.dataset.seq)) return;
+  keepingFocus(() => morph(shown, answer));
 }
 
 document.addEventListener("htmx:beforeRequest", () => tell(""));
@@ -53,8 +54,7 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
 });
 
 function unanswered(target) {
-  // Nobody asked for what is only looked up again: the list of runs, the page after a Stop.
-  if (target.hasAttribute("hx-trigger") || target.id === "run") return;
+  if (target.hasAttribute("hx-trigger")) return; // only looked up again: nobody asked
   tell(document.getElementById("problem").dataset.noAnswer);
 }
 

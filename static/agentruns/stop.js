@@ -1,7 +1,7 @@
 // Stop, from the press until it got through. It may be asked for as often as one likes, so it is
 // sent again by itself until an answer says that it has arrived; a further press sends it at once.
 
-import { announce, tell } from "./page.js";
+import { announce, renew, tell } from "./page.js";
 
 const PATIENCE = 3000; // ms without an answer, after which it is sent once more
 const PAUSE = 1000; // ms after an answer that says only that something behind it is away
@@ -35,7 +35,9 @@ function show() {
   document.getElementById("foresight").replaceChildren(line);
 }
 
-/** A drawing has put the button's own words back; or it shows that the run is stopping. */
+/** A drawing has put the button's own words back; or it shows that the run is stopping. One that
+ *  was begun before the Stop may come after it.
+ */
 function redrawn() {
   if (!pressed) return;
   if (document.getElementById("run").dataset.phase === "live") show();
@@ -73,8 +75,9 @@ function token() {
 async function hear(answer) {
   if (answer.status === 204) {
     pressed.words = form().dataset.arrived;
+    pressed.trouble = "";
+    clearTimeout(pressed.next);
     show();
-    over();
     look();
   } else if (answer.ok) {
     location.reload(); // signed out meanwhile: the address knows
@@ -105,9 +108,9 @@ function sayUnconfirmed() {
 
 async function refused(answer) {
   const mine = pressed;
-  const problem = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const problem = await parsed(answer);
   if (pressed !== mine) return;
-  over();
+  clearTimeout(mine.next);
   await look();
   tell(problem.querySelector(".problem")?.textContent.trim() ?? "");
 }
@@ -118,9 +121,28 @@ function over() {
   form().querySelector("button").removeAttribute("aria-busy");
 }
 
-/** Show what came of it, also if no live connection would. */
+/** Show what came of it, also if no live connection would. Until that is known, the words stay. */
 async function look() {
-  const place = { source: "#run", target: "#run", select: "#run", swap: "keep" };
-  if (window.htmx) await htmx.ajax("GET", location.pathname, place).catch(() => {});
-  else location.reload();
+  const mine = pressed;
+  const run = document.getElementById("run");
+  while (pressed === mine) {
+    const answer = await fetch(location.pathname, { headers: { "HX-Request": "true" } }).catch(() => null);
+    const page = answer?.ok && (await parsed(answer)).getElementById("run");
+    if (pressed !== mine) return;
+    if (page) {
+      over();
+      renew(run, page);
+      window.htmx?.process(run);
+      run.dispatchEvent(new CustomEvent("page:drawn", { bubbles: true }));
+    } else if (answer?.ok) {
+      location.reload(); // signed out meanwhile: the address knows
+      return;
+    } else {
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    }
+  }
+}
+
+async function parsed(answer) {
+  return new DOMParser().parseFromString(await answer.text(), "text/html");
 }

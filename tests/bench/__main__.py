@@ -136,7 +136,8 @@ class Bench:
 
 def _at_full(stack: Stack) -> Data:
     os.environ["DATABASE_URL"] = databases.as_superuser(stack.env["DATABASE_URL"])
-    return stack.env | {"DATABASE_URL": databases.database("full")}
+    # Nobody but the superuser owns it.
+    return stack.env | {"DATABASE_URL": databases.database("full"), "DATABASE_OWNER_URL": ""}
 
 
 def job(name: str, env: Data, **options: Any) -> Data:

@@ -38,6 +38,17 @@ def test_nobody_is_believed_unless_a_proxy_is_named(stack: Stack) -> None:
     assert said == [401] * (LIMIT - 1) + [429] * 3
 
 
+def test_a_body_that_comes_in_chunks_is_read(stack: Stack) -> None:
+    """Else a Stop would be told nothing of what it was asked to keep."""
+    connection = http.client.HTTPConnection("127.0.0.1", int(stack.env["PORT"]), timeout=20)
+    kind = {"Content-Type": "application/json"}
+    body = [WRONG[:5].encode(), WRONG[5:].encode()]
+    connection.request("POST", "/api/v1/auth/token", iter(body), kind, encode_chunked=True)
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    assert answer["code"] != "bad_input"  # as of a body that has no name in it
+
+
 def test_a_named_proxy_says_who_asks_and_over_what(scratch: Path) -> None:
     proxied = {"HTTPS": "1", "TRUSTED_PROXIES": "127.0.0.1"}
     folder = scratch / "behind a proxy"

@@ -5,6 +5,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
+import pytest
+from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, SecretStr
@@ -61,7 +63,7 @@ def refloated(value: Any) -> Any:
     if isinstance(value, int) and abs(value) < 2**53:
         return float(value)
     if isinstance(value, float) and value.is_integer():
-        return int(value)
+        return int(Decimal(repr(value)))
     if isinstance(value, dict):
         return {key: refloated(item) for key, item in value.items()}
     return [refloated(item) for item in value] if isinstance(value, list) else value
@@ -78,7 +80,7 @@ def as_json(value: Any) -> str:
 
     def normal(item: Any) -> Any:
         if isinstance(item, float) and item.is_integer():
-            return int(item)
+            return int(Decimal(repr(item)))
         if isinstance(item, dict):
             return {key: normal(inner) for key, inner in item.items()}
         return [normal(inner) for inner in item] if isinstance(item, list) else item
@@ -90,6 +92,16 @@ def as_json(value: Any) -> str:
 def test_digests_agree_exactly_where_the_values_do(one: Any, other: Any) -> None:
     agree = digest(extra={"v": one}) == digest(extra={"v": other})
     assert agree == (as_json(one) == as_json(other))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("value", [1e300, -1e22, 1.2345678901234567e17])
+def test_a_large_number_is_the_same_when_it_comes_back_from_the_database(value: float) -> None:
+    """D17: what was approved is not taken for something else at the gate."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT %s::jsonb", [json.dumps({"v": value})])
+        [kept] = cursor.fetchone()
+    assert digest(extra=json.loads(kept)) == digest(extra={"v": value})
 
 
 def test_defaults_spelt_out_or_left_out_are_equal() -> None:
