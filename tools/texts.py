@@ -38,6 +38,7 @@ _IGNORED = frozenset(
 # An emoji may have its colour chosen, and be joined to the next one: that is seen.
 _EMOJI = "\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _OF_EMOJI = {"\u200d", "\ufe0f"}
+_BLANKS = re.compile(r"[^\S\u00a0]+")  # what keeps an amount and its currency together stays
 _ASTRAY = re.compile(
     f"(?<![{_EMOJI}])\ufe0f|(?<![{_EMOJI}\ufe0f])\u200d|\u200d(?![{_EMOJI}])",
 )
@@ -76,7 +77,7 @@ def cut(text: str, most: int) -> str:
 
 def line(text: str, most: int) -> str:
     """`text` on one line, cut, with nothing hidden in it."""
-    return cut(spelt_out(cut(" ".join(text.split()), most)), most)
+    return cut(spelt_out(cut(_BLANKS.sub(" ", text).strip(), most)), most)
 
 
 def kept(column: str, value: object) -> object:
