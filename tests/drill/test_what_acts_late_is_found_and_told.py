@@ -11,7 +11,11 @@ GOES_ON = "--scenario tier-compensable --fault chat.post_message=late:2"
 TOO_LATE = "--scenario tier-compensable --stop-at call:1:gate --fault chat.post_message=late:8"
 DRILLS = [STOPPED, GOES_ON, TOO_LATE]
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(180)]
+pytestmark = [
+    pytest.mark.stack,
+    pytest.mark.timeout(180),
+    pytest.mark.usefixtures("stack_db"),
+]
 
 
 @pytest.mark.parametrize(
