@@ -29,6 +29,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from agentruns.planner.calls import Call, Calls, Malformed
+from tools import texts
 from tools.storable import storable
 
 # Why an answer ended that is whole. Any other reason means that something of it is missing.
@@ -36,7 +37,6 @@ CLEAN_REASONS = ("stop", "tool_call")
 TOO_LONG, MALFORMED = "length", "malformed"  # by our own judgement
 
 MOST_CALLS = 200  # of one answer
-NAME_LENGTH = 200  # what the ledger keeps of a tool's name
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def _settings(run_id: str) -> ModelSettings:
 
 def _written(call: Call) -> CallWritten:
     """The call with its raw text: parsing helpers turn broken JSON into a valid object."""
-    name = call.name if len(call.name) <= NAME_LENGTH else call.name[: NAME_LENGTH - 1] + "…"
+    name = texts.cut(call.name, texts.LONGEST_NAME)
     raw = "" if call.is_blank else call.text
     tool, raw, call_id = storable([name, raw, call.call_id])
     return CallWritten(tool, raw, call_id, call.offset)

@@ -16,11 +16,10 @@ from django.db import connection
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from agentruns.models import Run, ToolCall
-from agentruns.protocol.ledger import clock
+from agentruns.protocol.ledger import OWNERS_RUNS, clock
 from agentruns.states import CALL, READY
 
 LOOKED_AT = 500  # runs or calls that wait, the oldest
-OWNER_LOCK = 7_350_211  # of two numbers that name an advisory lock, the first; any, but no other's
 
 Due = tuple[str, int]  # the id of a run or a call, and the epoch of its run
 
@@ -28,7 +27,7 @@ Due = tuple[str, int]  # the id of a run or a call, and the epoch of its run
 def lock_owner(owner_id: int) -> None:
     """Until the end of the transaction, nobody else counts what this person has."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [OWNER_LOCK, owner_id])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [OWNERS_RUNS, owner_id])
 
 
 def share_of(places: int) -> int:

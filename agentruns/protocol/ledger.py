@@ -97,8 +97,10 @@ def lock_tree(run_id: str) -> list[Run]:
 # told apart by nothing that a run's own lock guards.
 ALONE = """(c.tier = 'read_only' OR pg_advisory_xact_lock(
   hashtextextended(r.thread_id || ' ' || c.tool || ' ' || c.effect_digest, 0)) IS NOT NULL)"""
-# And of the calls of one person, whose places to act are counted.
-OF_OWNER = "pg_advisory_xact_lock(7350212, r.owner_id) IS NOT NULL"
+# Advisory locks of a person, the first of their two numbers: while their runs are counted, and
+# while their calls are, of which one holds so many places to act.
+OWNERS_RUNS, OWNERS_CALLS = 7_350_211, 7_350_212
+OF_OWNER = f"pg_advisory_xact_lock({OWNERS_CALLS}, r.owner_id) IS NOT NULL"
 RUN_OF_CALL = "WHERE t.id = (SELECT run_id FROM agentruns_toolcall WHERE id = %s)"
 RUN_OF_CALL_ALONE = f"""WHERE t.id = (
   SELECT c.run_id FROM agentruns_toolcall c JOIN agentruns_run r ON r.id = c.run_id

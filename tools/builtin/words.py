@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from django.utils.translation import ngettext
 
+from tools import texts
+
 NAMED = 3
 LONGEST = 60  # characters
 
@@ -19,5 +21,4 @@ def listed(names: Sequence[str]) -> str:
 
 def shortened(text: str) -> str:
     """The beginning of a text, in one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1].rstrip() + "…"
+    return texts.cut(" ".join(text.split()), LONGEST)
