@@ -16,7 +16,9 @@ UNDONE = "--scenario tier-compensable --undo --kill-at undo:2:sent"
 UNDO_LOST = "--scenario tier-compensable --undo --lose-at undo:begin"
 # (Held before its outcome is on record: after it, the next call would not wait for Stop.)
 ASKER_KILLED = f"{REVERSIBLE} --stop-at call:1:sent --kill-at stop:committed"
-SWEEPER_KILLED = f"{REVERSIBLE} --lose-at call:1:sent --kill-at sweep:silent"
+# (The outcome rings for the next call, and so does the place that is free again.)
+UNHEARD = "--lose-at call:1:sent --lose-at call:1:landed"
+SWEEPER_KILLED = f"{REVERSIBLE} {UNHEARD} --kill-at sweep:silent"
 REJECTED = "--scenario tier-irreversible --answer rejected --stop-at call:2:rejected"
 SLOW = "--scenario tier-compensable --fault chat.post_message=slow --stop-at call:1:gate"
 ANSWER_LOST = "--scenario tier-compensable --fault chat.post_message=drop --stop-at call:1:doubted"

@@ -95,6 +95,14 @@ def _should_stop(cell: Cell) -> bool:
     return cell.is_stopped or bool(way.stop_at or way.time_limit or way.parent)
 
 
+def was_sent(run: Run) -> bool:
+    """Whether the outside got the call at all: an executor that is held up for too long on its way
+    from the gate sends nothing.
+    """
+    call = ToolCall.objects.get(run=run, number=1)
+    return (call.state, call.reason) != ("failed", "too_late")
+
+
 def has_turned_up(cell: Cell, run: Run) -> bool:
     """Whether the effect that came late is on record: that of the call, or of its second item."""
     call = ToolCall.objects.get(run=run, number=1)
@@ -105,7 +113,7 @@ def has_turned_up(cell: Cell, run: Run) -> bool:
 
 def _of_what_was_late(each: Ended, run: Run) -> Iterator[str]:
     """L1: nobody said that it did not happen, or else it was told with an alarm that it did."""
-    if each.trouble or not each.cell.is_found_late:
+    if each.trouble or not each.cell.is_found_late or not was_sent(run):
         return
     call = ToolCall.objects.get(run=run, number=1)
     if not has_turned_up(each.cell, run):

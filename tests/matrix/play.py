@@ -24,7 +24,7 @@ from agentruns.models import Run
 from agentruns.services.stack import Stack
 from tests.matrix.axes import BOUNDARIES, Disturbance, Who
 from tests.matrix.cells import Cell
-from tests.matrix.check import Ended, Result, check, has_turned_up
+from tests.matrix.check import Ended, Result, check, has_turned_up, was_sent
 from tests.matrix.plans import plan_of
 
 LOOK_EVERY = 0.1  # seconds
@@ -80,7 +80,9 @@ class Playing:
 
     def _is_all_told(self, run: Run) -> bool:
         """Whether what the outside does late is on record, by however late a look-up."""
-        return not self.cell.is_found_late or has_turned_up(self.cell, run)
+        if not self.cell.is_found_late or not was_sent(run):
+            return True
+        return has_turned_up(self.cell, run)
 
     def let_go(self) -> None:
         """Let it go on. A child would come to its end if the sweeper was not there in time: it
