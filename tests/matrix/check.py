@@ -118,11 +118,14 @@ def _of_what_was_late(each: Ended, run: Run) -> Iterator[str]:
     call = ToolCall.objects.get(run=run, number=1)
     if not has_turned_up(each.cell, run):
         yield f"L1 what came late is not on record: call 1 is {call.state}"
-    is_after_the_end = each.cell.disturbance is Disturbance.LATER
-    told = LedgerEvent.objects.filter(call=call, kind="call.contradicted").exists()
-    if not each.cell.boundary.is_between_items and told != is_after_the_end:
-        when = "after" if is_after_the_end else "before"
-        yield f"L1 it came {when} the end; contradicted: {told}"
+    if each.cell.boundary.is_between_items:
+        return
+    kinds = set(LedgerEvent.objects.filter(call=call).values_list("kind", flat=True))
+    # On a machine with too much to do, the look-up at the end may come when it has arrived.
+    if "call.failed" in kinds and each.cell.disturbance is Disturbance.LATE:
+        yield "L1 it came before the end, and was said not to have happened"
+    if ("call.failed" in kinds) != ("call.contradicted" in kinds):
+        yield f"L1 what was said of it was not put right: {sorted(kinds)}"
 
 
 def _of_the_answers(each: Ended, run: Run) -> Iterator[str]:
