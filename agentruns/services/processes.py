@@ -41,7 +41,19 @@ class Spec:
     stop_signal: signal.Signals = signal.SIGTERM
     stdin: str = ""
     account: tuple[int, int] | None = None  # uid, gid to run as
+    niceness: int = 0  # lets those of a lower one go first
     repair: Callable[[], None] | None = None  # called before every start
+
+
+def give_way(pid: int, niceness: int) -> None:
+    """Have the session that this process leads let others go first.
+
+    Linux may share the processor out among sessions before it looks at a process's own niceness
+    (sched(7), autogroup): there the session has to be nice, too.
+    """
+    with contextlib.suppress(OSError):  # it is gone already, or the kernel knows no such groups
+        os.setpriority(os.PRIO_PROCESS, pid, niceness)
+        Path(f"/proc/{pid}/autogroup").write_text(str(niceness))
 
 
 @dataclass
@@ -148,6 +160,8 @@ class Process:
             group=gid,
             extra_groups=None if gid is None else [],
         )
+        if spec.niceness:
+            give_way(self._popen.pid, spec.niceness)
         if spec.stdin and self._popen.stdin is not None:
             with self._popen.stdin as stdin:
                 stdin.write(spec.stdin)

@@ -27,8 +27,8 @@ WORLD_PORTS = ("WORLD_HTTP_PORT", "WORLD_SMTP_PORT", "WORLD_CALDAV_PORT")
 # Queue, and how many tasks its worker has at once: many streams in one process; calls in processes
 # of their own, so that one that hangs holds up no other; a few sweeps.
 WORKERS = {"think": 16, "act": 4, "control": 2}
-# What draws lets what serves Stop go first, where there is more to do than there are processors.
-LATER = ["nice", "-n", "10"]
+# Where there is more to do than there are processors, what draws and what thinks let Stop go first.
+NICENESS = {"pages": 10, "think": 5}
 
 
 def node(worker: str) -> str:
@@ -51,7 +51,7 @@ def programs(
         commands["world"] = [*MANAGE, "world"]
     if web:
         # The first draws; the second is who people and programs speak to, and serves Stop itself.
-        commands["pages"] = [*LATER, *UVICORN, "agentruns.asgi:behind_front", "--no-proxy-headers"]
+        commands["pages"] = [*UVICORN, "agentruns.asgi:behind_front", "--no-proxy-headers"]
         # A connection that the other keeps must not end just as it is used again.
         commands["pages"] += ["--uds", env["PAGES_SOCKET"], "--timeout-keep-alive", "60"]
         commands["web"] = [*UVICORN, "agentruns.front:application"]
@@ -64,7 +64,14 @@ def programs(
         schedule = str(data_dir / "beat" / "schedule")
         commands["beat"] = [*CELERY, "beat", "-s", schedule, "--pidfile=", "-l", "WARNING"]
     return [
-        Spec(name=name, argv=argv, env=env, cwd=BASE_DIR, log=data_dir / "logs" / f"{name}.log")
+        Spec(
+            name=name,
+            argv=argv,
+            env=env,
+            cwd=BASE_DIR,
+            log=data_dir / "logs" / f"{name}.log",
+            niceness=NICENESS.get(name, 0),
+        )
         for name, argv in commands.items()
     ]
 

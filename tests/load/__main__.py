@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 
 from agentruns.services.ports import free_ports
+from agentruns.services.processes import give_way
 from agentruns.services.programs import BASE_DIR
 from agentruns.services.scratch import ScratchFolder
 from agentruns.services.stack import Stack
@@ -72,8 +73,9 @@ def _attack(wish: Data) -> Iterator[Data]:
     """Under attack for the time of the block; afterwards the dict says what was done."""
     argv = [sys.executable, "-m", "tests.load.attack", json.dumps(wish)]
     done: Data = {}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(argv, cwd=BASE_DIR, text=True, **pipes) as process:  # type: ignore[call-overload]
+    apart = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
+    with subprocess.Popen(argv, cwd=BASE_DIR, text=True, **apart) as process:  # type: ignore[call-overload]
+        give_way(process.pid, 10)  # an attacker brings their own machine
         assert process.stdout.readline() == "ready\n"
         try:
             yield done

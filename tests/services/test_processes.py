@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -27,6 +28,18 @@ def test_a_killed_process_is_started_again(data_dir: Path, eventually: Eventuall
     eventually(lambda: process.pid not in (None, first))
     process.stop()
     assert process.pid is None
+
+
+def test_one_that_gives_way_does_so_as_a_session_too(data_dir: Path) -> None:
+    process = Process(replace(_spec(data_dir, "exec sleep 60"), niceness=7))
+    process.start()
+    try:
+        assert psutil.Process(process.pid).nice() == 7
+        # Where the kernel shares out the processor among sessions first, nothing else counts.
+        session = Path(f"/proc/{process.pid}/autogroup")
+        assert not session.exists() or session.read_text().split()[1:] == ["nice", "7"]
+    finally:
+        process.stop()
 
 
 def test_stopping_ends_the_children_too(data_dir: Path, eventually: Eventually) -> None:
@@ -75,8 +88,8 @@ def test_kills_on_purpose_are_not_held_against_it(
         before = process.pid
         process.kill()
         eventually(lambda before=before: process.pid not in (None, before))
+    eventually(lambda: len(starts) == MAX_DEATHS + 2)  # told a moment after it is there
     assert process.deaths == 0
-    assert len(starts) == MAX_DEATHS + 2
     process.stop()
 
 
