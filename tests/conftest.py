@@ -65,10 +65,12 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of two processes, one runs whatever needs the stack, so that there is one stack."""
+    """What needs the stack goes to the processes file by file: what one test of a file has set up
+    serves the next.
+    """
     for item in items:
         if any(item.get_closest_marker(name) for name in ("stack", "browser")):
-            item.add_marker(pytest.mark.xdist_group("stack"))
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 @pytest.hookimpl(wrapper=True)

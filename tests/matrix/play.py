@@ -31,7 +31,8 @@ LOOK_EVERY = 0.1  # seconds
 SWEEP_EVERY = 1.0  # seconds, beside beat's, while a sweeper has yet to come to a boundary
 GATHER_LIMIT = 45.0  # seconds until a batch goes on without those who are not there
 PRESS_LIMIT = 10.0  # seconds until all have pressed Stop
-CELL_LIMIT = 150.0  # seconds
+STUCK_AFTER = 120.0  # seconds without a new event; how long all of it takes says what machine it is
+CELL_LIMIT = 480.0  # seconds
 AWAY = (DatabaseError, InterfaceError)
 
 
@@ -45,6 +46,8 @@ class Playing:
     over_at: float = 0.0
     trouble: str = ""
     has_missed: bool = False
+    events: int = 0
+    moved_at: float = field(default_factory=time.monotonic)  # when the last of them was seen
     since: float = 0.0  # when it came to its boundary
 
     def step(self, run: Run | None) -> None:
@@ -65,7 +68,16 @@ class Playing:
             self.since = time.monotonic()
         if self.since and time.monotonic() - self.since >= self.cell.boundary.patience:
             self.drill.go_on()
-        if not self.over_at and time.monotonic() - self.began > CELL_LIMIT:
+        if run is not None and run.ledger_seq != self.events:
+            self.events, self.moved_at = run.ledger_seq, time.monotonic()
+        if not self.over_at:
+            self._fail_if_stuck()
+
+    def _fail_if_stuck(self) -> None:
+        now = time.monotonic()
+        if now - self.moved_at > STUCK_AFTER:
+            self._fail(f"I10 it did not move for {STUCK_AFTER:.0f} s")
+        elif now - self.began > CELL_LIMIT:
             self._fail(f"I10 it was not over after {CELL_LIMIT:.0f} s")
 
     def _may_end(self, run: Run) -> bool:
