@@ -64,6 +64,7 @@ def pytest_unconfigure() -> None:
     services.stop()
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What needs the stack goes to the processes file by file: what one test of a file has set up
     serves the next.

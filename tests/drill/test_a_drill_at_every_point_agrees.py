@@ -91,4 +91,5 @@ def test_stop_in_the_stream_ends_it_at_the_provider(drills: Drills, point: str) 
 def test_the_machine_readable_report_is_all_that_is_printed(drills: Drills) -> None:
     played = drills["--stop-at call:2:gate"]
     assert set(played.report) >= {"run_id", "status", "stop", "groups", "world", "tokens"}
-    assert played.err == ""
+    # A bell that is lost on a busy machine is said in the log.
+    assert [line for line in played.err.splitlines() if "doorbell.lost" not in line] == []

@@ -1,5 +1,7 @@
 """A drill that finds nothing proves something only if it finds what is there to be found."""
 
+import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from tests.acting import call, proposed, ticket
 from tools.contract import Receipt
 from tools.journal import Journal
 from tools.world import journal
-from tools.world.provider_record import RequestLog
+from tools.world.provider_record import TOKENS, RequestLog
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -116,13 +118,15 @@ def test_tokens_after_stop_are_counted_at_the_provider(owner: User, world_dir: P
     run = proposed(owner, ticket())
     answer = RequestLog(world_dir, scenario="inbox", turn=0, run=run.pk)
     answer.token()
-    request_stop(run.pk, by=owner)
-    answer.token()
-    answer.token()
+    stop = request_stop(run.pk, by=owner)
+    with (world_dir / TOKENS).open("a") as record:
+        for late in (100, 200, 300):  # milliseconds
+            at = (stop.requested_at + timedelta(milliseconds=late)).isoformat()
+            record.write(json.dumps({"request": answer.request, "n": 2, "at": at}) + "\n")
     answer.end("closed_by_client")
     report = drilled(run, owner)
     tokens = report["tokens"]
-    assert (tokens["generated"], tokens["after_stop"], tokens["after_stop_250ms"]) == (3, 2, 0)
+    assert (tokens["generated"], tokens["after_stop"], tokens["after_stop_250ms"]) == (4, 3, 1)
     assert report["stop"]["generation_closed_ms"] > 0
 
 

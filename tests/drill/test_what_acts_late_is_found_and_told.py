@@ -8,7 +8,7 @@ from tests.drill.over_http import until
 
 STOPPED = "--scenario tier-compensable --stop-at call:1:gate --fault chat.post_message=late:2"
 GOES_ON = "--scenario tier-compensable --fault chat.post_message=late:2"
-TOO_LATE = "--scenario tier-compensable --stop-at call:1:gate --fault chat.post_message=late:8"
+TOO_LATE = "--scenario tier-compensable --stop-at call:1:gate --fault chat.post_message=late:16"
 DRILLS = [STOPPED, GOES_ON, TOO_LATE]
 
 pytestmark = [
@@ -39,7 +39,7 @@ def test_what_comes_before_its_horizon_is_found_and_never_called_failed(
 def test_what_comes_after_its_horizon_is_found_all_the_same_and_contradicts(
     drills: Drills,
 ) -> None:
-    """At twice the horizon, with nobody at work but the sweeper and an executor."""
+    """At four times the horizon, with nobody at work but the sweeper and an executor."""
     run_id = drills[TOO_LATE].report["run_id"]
     assert drills[TOO_LATE].report["doubts"][0]["state"] == "failed"
 
