@@ -35,7 +35,7 @@ up: .venv/run.stamp
 
 test: .venv/dev.stamp
 	@.ci/browser
-	@$(PY) -m pytest $(if $(ARGS),$(ARGS),--numprocesses 2 --dist loadgroup)
+	@$(PY) -m pytest $(if $(ARGS),$(ARGS),--numprocesses 2 --dist loadfile --no-loadscope-reorder)
 
 drill: .venv/run.stamp
 	@exec $(MANAGE) drill $(ARGS)

@@ -64,14 +64,9 @@ def pytest_unconfigure() -> None:
     services.stop()
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs the stack goes to the processes file by file: what one test of a file has set up
-    serves the next.
-    """
-    for item in items:
-        if any(item.get_closest_marker(name) for name in ("stack", "browser")):
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
+    """What needs the stack comes first: it takes longest, and nobody waits for it at the end."""
+    items.sort(key=lambda item: not any(map(item.get_closest_marker, ("stack", "browser"))))
 
 
 @pytest.hookimpl(wrapper=True)

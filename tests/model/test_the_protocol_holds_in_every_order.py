@@ -13,9 +13,6 @@ from tests.model.scopes import SCOPES, Scope
 NOT_MODELLED = {("state", "conclude")}
 
 
-pytestmark = pytest.mark.xdist_group("model")  # in one process, each scope is explored once
-
-
 @pytest.mark.parametrize("scope", SCOPES, ids=lambda scope: scope.name)
 def test_no_order_of_steps_breaches_an_invariant(scope: Scope) -> None:
     found = check_scope(scope)
