@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from agentruns import rights
 from agentruns.api.common import OF_A_RUN, SIGNED_IN, problems, seen, valid
+from agentruns.api.fields import Text
 from agentruns.errors import NotFound, WrongState
 from agentruns.models import Run
 from compensation import saga
@@ -56,7 +57,7 @@ class CallIds(serializers.ListField):
 
 class UndoCreate(serializers.Serializer[Any]):
     call_ids = CallIds(
-        child=serializers.CharField(max_length=40),
+        child=Text(max_length=40),
         allow_empty=False,
         max_length=MOST_CALLS,
         help_text="The calls to undo, or “all”: whatever can be undone.",
@@ -67,7 +68,7 @@ class UndoSettle(serializers.Serializer[Any]):
     answer = serializers.ChoiceField(
         choices=[(saga.UNDONE, "you have undone it yourself"), (saga.LEAVE, "it stays as it is")]
     )
-    reason = serializers.CharField(
+    reason = Text(
         min_length=1,
         max_length=saga.REASON_LENGTH,
         help_text="Why; kept with your name and the time.",

@@ -8,11 +8,12 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from agentruns.api.fields import Text, Why
 from agentruns.models import LIMITS, Checkpoint, LedgerEvent, Output, Run, StopRequest, ToolCall
 from agentruns.page.stops import closing, stops_of
 from agentruns.protocol.budget import usage
 from agentruns.protocol.resume import RELEASE, VOID
-from agentruns.protocol.stop import SIGNALS
+from agentruns.protocol.stop import REASON_LENGTH, SIGNALS
 from agentruns.queries import children_of, inventory, latest_stop, milliseconds
 from agentruns.states import CALL, OUTPUT, RUN, SUSPENDED_REASONS
 from tools.models import TIER_LABELS
@@ -25,10 +26,8 @@ UNDO = ("", "possible", "impossible", "not_needed", "undone")
 
 
 class TokenRequest(serializers.Serializer[Any]):
-    username = serializers.CharField(min_length=1, max_length=150)
-    password = serializers.CharField(
-        min_length=1, max_length=4096, trim_whitespace=False, write_only=True
-    )
+    username = Text(min_length=1, max_length=150)
+    password = Text(min_length=1, max_length=4096, trim_whitespace=False, write_only=True)
 
 
 class TokenAnswer(serializers.Serializer[Any]):
@@ -40,12 +39,12 @@ class RunCreate(serializers.Serializer[Any]):
     """What is needed to start a run."""
 
     agent = serializers.SlugField(max_length=60, help_text="The agent's short name.")
-    goal = serializers.CharField(
+    goal = Text(
         min_length=1,
         trim_whitespace=False,
         help_text=f"What the agent should do, at most {settings.GOAL_MAX_LENGTH} characters.",
     )
-    parent = serializers.CharField(  # type: ignore[assignment]
+    parent = Text(  # type: ignore[assignment]
         required=False,
         default="",
         allow_blank=True,
@@ -57,17 +56,17 @@ class RunCreate(serializers.Serializer[Any]):
 class CancelRequest(serializers.Serializer[Any]):
     """Everything about a Stop is optional; an empty body stops the run."""
 
-    reason = serializers.CharField(
-        required=False, default="", allow_blank=True, max_length=500, help_text="Why."
-    )
+    reason = Why(most=REASON_LENGTH)
     pending = serializers.ChoiceField(
         required=False,
+        allow_null=True,
         choices=StopRequest.Pending.choices,
         help_text="What becomes of the calls that have not started: discard, unless signal is "
         "handoff.",
     )
     signal = serializers.ChoiceField(
         required=False,
+        allow_null=True,
         default="api",
         choices=[("api", "api"), ("handoff", "handoff")],
         help_text="handoff: a person takes the run over. What has not started is frozen for them.",
@@ -75,18 +74,16 @@ class CancelRequest(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """A person who takes over finds everything as it was."""
-        frozen, is_handoff = StopRequest.Pending.FREEZE, attrs["signal"] == "handoff"
-        usual = frozen if is_handoff else StopRequest.Pending.DISCARD
-        pending = attrs.get("pending", usual)
-        if is_handoff and pending != frozen:
+        frozen, signal = StopRequest.Pending.FREEZE, attrs["signal"] or "api"
+        usual = frozen if signal == "handoff" else StopRequest.Pending.DISCARD
+        pending = attrs.get("pending") or usual
+        if signal == "handoff" and pending != frozen:
             raise serializers.ValidationError({"pending": _("A handoff needs “freeze”.")})
-        return attrs | {"pending": pending}
+        return attrs | {"pending": pending, "signal": signal}
 
 
 class PauseRequest(serializers.Serializer[Any]):
-    reason = serializers.CharField(
-        required=False, default="", allow_blank=True, max_length=500, help_text="Why."
-    )
+    reason = Why(most=REASON_LENGTH)
 
 
 class ResumeRequest(serializers.Serializer[Any]):

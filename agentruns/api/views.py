@@ -213,11 +213,12 @@ class CancelView(APIView):
 
         Idempotent: ask as often as you like, you get the same answer each time. A run that had
         ended before answers 202 too, and says that completion won. Members that are not known are
-        ignored: nothing like that keeps a Stop from getting through.
+        ignored, and of a reason that is too long its beginning is kept: nothing like that keeps a
+        Stop from getting through.
         """
         run = seen(request, run_id)
         rights.require(request.user, run, allowed=rights.may_take_over(request.user, run))
-        asked = valid(data.CancelRequest(data=request.data), takes_any=True)
+        asked = valid(data.CancelRequest(data=_said(request)), takes_any=True)
         if asked["signal"] != "handoff":
             rights.require(request.user, run, allowed=rights.may_stop(request.user, run))
         stop = request_stop(run.pk, by=request.user, **asked)
@@ -237,7 +238,7 @@ class PauseView(APIView):
         Calls that have not started stay as they are. A run that is paused already stays so.
         """
         run = _steered(request, run_id)
-        asked = valid(data.PauseRequest(data=request.data))
+        asked = valid(data.PauseRequest(data=_said(request)))
         pause_run(run.pk, by=request.user, **asked)
         return Response(_detail(seen(request, run_id)))
 
@@ -333,6 +334,11 @@ def _steered(request: Request, run_id: str) -> Run:
     run = seen(request, run_id)
     rights.require(request.user, run, allowed=rights.may_stop(request.user, run))
     return run
+
+
+def _said(request: Request) -> Any:
+    """The body of what needs none: `null` is none, too."""
+    return {} if request.data is None else request.data
 
 
 def _detail(run: Run) -> dict[str, Any]:

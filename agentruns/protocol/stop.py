@@ -35,6 +35,7 @@ from agentruns.queries import stop_answer
 from agentruns.states import NOT_YET_IN_FLIGHT
 
 SIGNALS = ("user", "admin", "api", "budget", "handoff", "dependency")
+REASON_LENGTH = 500
 
 
 def request_stop(
@@ -98,7 +99,7 @@ class Asked:
             raise BadInput(sentence, field="signal")
         if self.pending not in StopRequest.Pending.values:
             raise BadInput(_("“pending” is either discard or freeze."), field="pending")
-        if len(self.reason) > 500 or "\x00" in self.reason:
+        if len(self.reason) > REASON_LENGTH or "\x00" in self.reason:
             raise BadInput(_("The reason may have at most 500 characters."), field="reason")
 
     def as_fields(self) -> dict[str, Any]:

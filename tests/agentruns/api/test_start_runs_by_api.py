@@ -102,6 +102,7 @@ def test_a_key_that_is_no_key_is_refused(agent: Agent, api: Api, owner: User, ke
         ({"agent": "nobody", "goal": "x"}, "agent"),
         ({"agent": "tester"}, "goal"),
         ({"agent": "tester", "goal": "   "}, "goal"),
+        ({"agent": "tester", "goal": 1}, "goal"),
         ({"agent": "tester", "goal": "x" * 100_000}, "goal"),
         ({"agent": "tester", "goal": "nul \x00"}, "goal"),
         ({"agent": "tester", "goal": "half \ud800"}, "goal"),
