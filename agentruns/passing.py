@@ -8,6 +8,7 @@ Headers of proxies further out go through as they came.
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -21,6 +22,7 @@ from agentruns.cancellation import end_all
 
 CONNECT_LIMIT = 2.0  # seconds
 AT_ONCE = 200  # requests under way; further ones wait for WAIT_LIMIT seconds
+OF_ONE_ADDRESS = 60  # of them
 WAIT_LIMIT = 5.0
 FROM = b"agentruns-from"
 RESTARTING = 1012  # to a browser: come again
@@ -53,6 +55,7 @@ class Passing:
         self._path = path
         self._patience = patience
         limits = httpx2.Limits(max_connections=AT_ONCE, max_keepalive_connections=32)
+        self._under_way: Counter[str] = Counter()
         self._transport = httpx2.AsyncHTTPTransport(uds=path, limits=limits, trust_env=False)
 
     async def lifespan(self, receive: Receive, send: Send) -> None:
@@ -65,6 +68,18 @@ class Passing:
 
     async def request(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises PagesAway as long as nothing has been answered."""
+        address = (scope.get("client") or ("",))[0]
+        if self._under_way[address] >= OF_ONE_ADDRESS:
+            raise PagesAway("too many requests from one address")
+        self._under_way[address] += 1
+        try:
+            await self._pass(scope, receive, send)
+        finally:
+            self._under_way[address] -= 1
+            if not self._under_way[address]:
+                del self._under_way[address]
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_read = asyncio.Event()
         answering = asyncio.create_task(self._answer(scope, _body(receive, is_read), send))
         leaving = asyncio.create_task(_until_gone(receive, is_read))
@@ -107,8 +122,12 @@ class Passing:
                 {"type": "http.response.start", "status": answer.status_code, "headers": headers}
             )
             async for piece in answer.aiter_raw():
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                async with asyncio.timeout(self._patience):  # for who does not read
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
+        except TimeoutError:
+            log.warning("pages.not_read", path=scope["path"])
+            raise httpx2.WriteTimeout("the one who asked does not read") from None
         finally:
             await answer.aclose()
 
@@ -207,11 +226,11 @@ def _answer_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 
 def _without(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Without what is said to the next neighbour only."""
+    """Without what is said to the next neighbour only. What else somebody names as such in their
+    `Connection` stays: it may be what a proxy further out said of them.
+    """
     found = [(name.lower(), value) for name, value in headers]
-    named = b",".join(value for name, value in found if name == b"connection").lower().split(b",")
-    out = _OWN_WAY | {name.strip() for name in named}
-    return [(name, value) for name, value in found if name not in out]
+    return [(name, value) for name, value in found if name not in _OWN_WAY]
 
 
 def _as_text(headers: Headers, but: set[bytes]) -> list[tuple[str, str]]:

@@ -74,6 +74,8 @@ TRUSTED_PROXIES = _networks("TRUSTED_PROXIES")
 PAGES_SOCKET = env.str("PAGES_SOCKET", default=str(DATA_DIR / "sockets" / "pages.sock"))
 # Seconds in which it has to say something, or something else is shown in the place of the page.
 PAGES_PATIENCE = env.float("PAGES_PATIENCE", default=30.0)
+# Seconds in which the whole of a request has to be there.
+BODY_PATIENCE = env.float("BODY_PATIENCE", default=30.0)
 # Bytes of answers that are kept as they were drawn, per process.
 DRAWN_TEXT_BYTES = env.int("DRAWN_TEXT_BYTES", default=64_000_000)
 # Live pages that one person has open at the same time; the one that was opened first makes room.

@@ -11,6 +11,12 @@ class BodyTooLarge(AgentrunsError):
     sentence = _("The request's body is larger than this server takes.")
 
 
+class BodyTooSlow(AgentrunsError):
+    code = "body_too_slow"
+    status = 408
+    sentence = _("That did not arrive whole in time, so nothing was done. Try again.")
+
+
 class MalformedBody(AgentrunsError):
     code = "malformed_body"
     status = 400

@@ -7,10 +7,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from agentruns import rights
-from agentruns.errors import NotFound, PagesBusy
+from agentruns.api.errors import BodyTooLarge, BodyTooSlow
+from agentruns.errors import DatabaseAway, NotFound, PagesBusy
 from agentruns.models import ToolCall
 from agentruns.page.run import TITLE_LENGTH, find
 from agentruns.page.words import run_pill, shorten
+
+INSTEAD = {each.code: each for each in (PagesBusy, DatabaseAway, BodyTooSlow, BodyTooLarge)}
 
 
 @login_required
@@ -32,6 +35,6 @@ def run_brief(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 @require_safe
-def busy(request: HttpRequest) -> HttpResponse:
-    """In the place of a page that did not come (front.py)."""
-    raise PagesBusy
+def unanswered(request: HttpRequest, code: str) -> HttpResponse:
+    """In the place of a page that did not come, or was not even asked for (front.py)."""
+    raise INSTEAD.get(code, NotFound)

@@ -18,7 +18,9 @@ HEADINGS = {
     400: gettext_lazy("That did not work"),
     403: gettext_lazy("Not yours to do"),
     404: gettext_lazy("Nothing here"),
+    408: gettext_lazy("It took too long"),
     409: gettext_lazy("Things have moved on"),
+    413: gettext_lazy("Too much at once"),
     500: gettext_lazy("Something went wrong"),
     503: gettext_lazy("Out of reach for a moment"),
 }

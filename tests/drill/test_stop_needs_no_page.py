@@ -8,11 +8,9 @@ from contextlib import contextmanager
 import httpx2
 import pytest
 
-from agentruns.services.ports import LOOPBACK, free_ports
-from agentruns.services.processes import Process
-from agentruns.services.programs import programs, readiness
 from agentruns.services.stack import Stack
-from tests.drill.over_http import Program, until
+from tests.drill.fronts import another_front
+from tests.drill.over_http import Program
 from tests.drill.reading import Reader
 
 pytestmark = pytest.mark.stack
@@ -21,16 +19,8 @@ pytestmark = pytest.mark.stack
 @pytest.fixture
 def impatient(stack: Stack, stack_db: None) -> Iterator[str]:
     """The address of a second process in front of the same pages, which waits a second for them."""
-    [port] = free_ports(1)
-    env = stack.env | {"PORT": str(port), "PAGES_PATIENCE": "1"}
-    specs = programs(stack.data_dir / "impatient", env, web=True, workers=False, world=False)
-    [web] = [Process(spec) for spec in specs if spec.name == "web"]
-    web.start()
-    try:
-        until(readiness(env, ["web"])["web"], bool)
-        yield f"http://{LOOPBACK}:{port}"
-    finally:
-        web.stop()
+    with another_front(stack, PAGES_PATIENCE="1") as url:
+        yield url
 
 
 @pytest.fixture
