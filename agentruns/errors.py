@@ -39,6 +39,17 @@ class NotFound(AgentrunsError):
     sentence = _("There is nothing here by that name.")
 
 
+class OldLink(AgentrunsError):
+    """A sign-in link of a demo that was started anew since, or none at all."""
+
+    code = "old_link"
+    status = 410
+    sentence = _(
+        "A sign-in link holds until the demo is started again. The terminal that it was started in "
+        "shows the new ones."
+    )
+
+
 class WrongState(AgentrunsError):
     """The thing has moved on since; nothing was changed."""
 

@@ -55,6 +55,8 @@ def logging_config(*, level: str, as_json: bool) -> dict[str, Any]:
             "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
             # A page that is not there, or a right that is missing, is the answer and no event.
             "django.request": {"level": "ERROR"},
+            # Whoever asks for another host is told 400. What else is odd is said by a line of ours.
+            "django.security.DisallowedHost": {"level": "CRITICAL"},
             "django_structlog": {"level": "ERROR"},
             # It tells of every attempt to connect again; whoever waited is told by an exception.
             "psycopg.pool": {"level": "ERROR"},

@@ -20,6 +20,7 @@ HEADINGS = {
     404: gettext_lazy("Nothing here"),
     408: gettext_lazy("It took too long"),
     409: gettext_lazy("Things have moved on"),
+    410: gettext_lazy("This link is old"),
     413: gettext_lazy("Too much at once"),
     500: gettext_lazy("Something went wrong"),
     503: gettext_lazy("Out of reach for a moment"),

@@ -6,11 +6,10 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agentruns import demolinks
-from agentruns.errors import NotFound
+from agentruns.errors import OldLink
 from agentruns.page.reader import THEME_COOKIE, THEMES
 
 A_YEAR = 365 * 24 * 60 * 60
@@ -35,7 +34,7 @@ def demo_sign_in(request: HttpRequest, signed: str) -> HttpResponse:
     check = authenticate if request.method == "POST" else demolinks.LinkBackend().authenticate
     user = check(request, signature=signed)
     if user is None:
-        raise NotFound(_("This sign-in link is not valid any more. Start again to get a new one."))
+        raise OldLink
     if request.method == "POST":
         login(request, user, backend="django.contrib.auth.backends.ModelBackend")
         return redirect("runs")

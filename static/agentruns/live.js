@@ -8,7 +8,9 @@ const run = document.getElementById("run");
 const light = document.getElementById("live");
 const FIRST_PAUSE = 500; // ms
 const LONGEST_PAUSE = 15000;
-const LONGEST_SILENCE = 25000; // the server says at least every 10 s that nothing has changed
+// The server says at least every 2 s that nothing has changed; once the run is over, every 10 s.
+const LONGEST_SILENCE = 8000;
+const LONGEST_SILENCE_OVER = 25000;
 const SIGNED_OUT = 4403;
 const TOO_MANY = 4429; // the reader has opened so many pages that this one made room
 
@@ -30,7 +32,7 @@ document.addEventListener("visibilitychange", () => document.hidden || hurry());
 window.addEventListener("focus", () => light.dataset.state === "many" && hurry());
 window.addEventListener("online", hurry);
 // A connection can be dead without being closed: after a change of network, say.
-setInterval(() => socket && Date.now() - heardAt > LONGEST_SILENCE && lost(), 5000);
+setInterval(() => socket && Date.now() - heardAt > patience() && lost(), 1000);
 
 function connect() {
   const address = new URL(`/ws/runs/${run.dataset.run}/`, location.href);
@@ -41,6 +43,10 @@ function connect() {
   socket = new WebSocket(address);
   socket.onmessage = ({ data }) => hear(JSON.parse(data));
   socket.onclose = ({ code }) => lost(code);
+}
+
+function patience() {
+  return run.dataset.phase === "live" ? LONGEST_SILENCE : LONGEST_SILENCE_OVER;
 }
 
 function lost(code) {

@@ -20,6 +20,20 @@ export function announce(words) {
   if (words && line.textContent !== words) line.textContent = words;
 }
 
+// What was sent by a form that leads to another page stays in this tab until that page is there: it
+// may not come, and nobody writes a goal twice. With the form's key: sent again, it is the same run.
+const form = document.querySelector("form[data-typed-by]");
+const typed = JSON.parse(sessionStorage.getItem("typed") ?? "null");
+if (form || document.getElementById("run")) sessionStorage.removeItem("typed");
+if (form && typed?.by === form.dataset.typedBy && !form.elements.goal.value) {
+  for (const [name, value] of Object.entries(typed.fields)) form.elements[name].value = value;
+  document.getElementById("typed").hidden = false;
+}
+form?.addEventListener("submit", () => {
+  const { csrfmiddlewaretoken, ...fields } = Object.fromEntries(new FormData(form));
+  sessionStorage.setItem("typed", JSON.stringify({ by: form.dataset.typedBy, fields }));
+});
+
 if (window.htmx) {
   htmx.defineExtension("keep", {
     isInlineSwap: (style) => style === "keep",

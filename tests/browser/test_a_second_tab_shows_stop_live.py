@@ -1,9 +1,13 @@
 """G3: Stop in one tab is seen in the other one, without loading it anew."""
 
+import os
+import signal
+
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.visitor import Visitor, badge, stop_button, verdict
+from agentruns.services.stack import Stack
+from tests.browser.visitor import Complaints, Visitor, badge, stop_button, verdict
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
@@ -25,3 +29,20 @@ def test_stop_in_one_tab_shows_in_the_other(at_desk: Visitor) -> None:
         expect(badge(tab)).to_contain_text("Stopped")
         expect(stop_button(tab)).to_have_text("Stopped")
     assert other.evaluate("window.isSame") is True
+
+
+def test_a_page_that_hears_nothing_does_not_call_itself_live(
+    at_desk: Visitor, stack: Stack, complaints: Complaints
+) -> None:
+    complaints.forgive("WebSocket")
+    run = at_desk.start("report", "token:8")
+    light = at_desk.page.locator("#live")
+    expect(light).to_have_text("Live")
+
+    os.kill(stack.pids["pages"], signal.SIGSTOP)
+    try:
+        expect(light).to_have_attribute("data-state", "away", timeout=12_000)
+    finally:
+        os.kill(stack.pids["pages"], signal.SIGCONT)
+    expect(light).to_have_attribute("data-state", "live")
+    run.let_go("token:8")
