@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from agentruns.models import Run
+from agentruns.protocol.heads import CUT_BACK, is_whole
 from agentruns.protocol.undo import ALLOWS_UNDO
 from agentruns.queries import undo_of
 from agentruns.rights import may_undo
@@ -20,6 +21,8 @@ def refusal(run: Run, step: Compensation) -> str:
 # A tool that an admin has switched off may still be undone: what was switched off is what the
 # tool does, and undo takes that back.
 CHECKS: list[tuple[str, Callable[[Run, Compensation], bool]]] = [
+    # A step that was undone already may be among what was cut off.
+    (CUT_BACK, lambda run, step: is_whole(run)),
     ("run_acts", lambda run, step: run.status in ALLOWS_UNDO),
     ("not_allowed", lambda run, step: may_undo(step.request.requested_by, run)),
     ("nothing_to_undo", lambda run, step: undo_of(step.call) == "possible"),

@@ -51,6 +51,9 @@ REASONS = {
     "trouble": _("It did not work yet."),
     "no_report": _("Nobody reported whether it worked."),
     "too_many_attempts": _("It did not work, however often it was tried."),
+    "ledger_cut_back": _(
+        "Records of this run are missing, so nothing more is done: an admin has to look at it."
+    ),
     "run_acts": _("The run went on, so this was left as it is."),
     "not_allowed": _("Whoever asked for this may no longer undo it."),
     "nothing_to_undo": _("There was nothing left to undo."),

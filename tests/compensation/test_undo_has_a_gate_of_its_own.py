@@ -5,6 +5,7 @@ from agentruns.errors import BadInput, NotAllowed, NotFound, WrongState
 from agentruns.models import Run, ToolCall
 from agentruns.protocol import doubt
 from agentruns.protocol.execute import look_up_call
+from agentruns.protocol.heads import chain_heads
 from agentruns.protocol.lease import Fragment, take_lease
 from agentruns.protocol.start import start_run
 from agentruns.protocol.stop import request_stop
@@ -13,6 +14,7 @@ from compensation import saga
 from compensation.models import Compensation, UndoRequest
 from review.services import decide
 from tests.acting import act, acted, call, fresh, mail, message, search, stopped, ticket
+from tests.agentruns.verify.breaking import sql
 from tests.compensation.conftest import in_world, step, undo_all
 from tests.tools.conftest import RunningWorld
 
@@ -182,3 +184,27 @@ def test_what_was_said_not_to_have_happened_can_be_undone_once_it_is_found(
 
     assert step(run).state == "undone"
     assert in_world(world, run)[0].undone_at is not None
+
+
+@pytest.mark.breaks_ledger
+def test_a_run_that_was_cut_back_is_not_undone(owner: User, world: RunningWorld) -> None:
+    """What was cut off may have been an undo of the same."""
+    run = stopped(owner, ticket())
+    saga.request_undo(run.pk, by=owner, call_ids=[call(run).pk])
+    chain_heads()
+    sql(
+        "DELETE FROM agentruns_ledgerevent WHERE run_id = %s AND seq = %s",
+        run.pk,
+        fresh(run).ledger_seq,
+    )
+    sql(
+        "UPDATE agentruns_run r SET ledger_seq = e.seq, ledger_head = e.hash "
+        "FROM agentruns_ledgerevent e WHERE r.id = %s AND e.run_id = r.id "
+        "AND e.seq = r.ledger_seq - 1",
+        run.pk,
+    )
+
+    undo_all(run)
+
+    assert (step(run).state, step(run).reason) == ("failed", "ledger_cut_back")
+    assert in_world(world, run)[0].undone_at is None
