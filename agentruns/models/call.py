@@ -289,6 +289,7 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
                 *("id", "run_id", "number", "position", "text_offset", "provider_call_id"),
                 *("tool", "tool_revision", "tier", "is_eager", "args", "args_digest"),
                 *("effect_digest", "summary", "request_id", "proposed_at"),
+                *("unit_step", "unit_of", "is_uninterruptible"),
             ),
             keeping.kept("secrets_are_only_forgotten", ["secrets"], when="NEW.secrets IS NOT NULL"),
             keeping.kept(
@@ -298,6 +299,11 @@ class ToolCall(ConcurrentTransitionMixin, models.Model):
             ),
             keeping.grows("epoch_grows", "epoch"),
             *keeping.once("said", "consent_digest", "consent_by_id", "undone_at"),
+            keeping.kept(
+                "times_come_with_a_step",
+                ["consent_expires_at", "doubted_at", "horizon_at"],
+                when="OLD.state = NEW.state",
+            ),
             keeping.kept(
                 "gate_opens_with_a_step",
                 ["gate_passed_at"],

@@ -140,6 +140,11 @@ class Run(ConcurrentTransitionMixin, Terms):
                 ["failure", "failure_detail", "started_at", "ended_at"],
                 when="OLD.status = NEW.status",
             ),
+            keeping.kept(
+                "time_at_work_comes_with_a_step",
+                ["acted", "acting_since"],
+                when="OLD.status = NEW.status",
+            ),
             keeping.grows("epoch_grows", "epoch"),
             # Only the trigger of an event that is appended moves the head.
             pgtrigger.Protect(

@@ -50,6 +50,53 @@ MAY_CHANGE = {
     UndoRequest: ("stopped_at", "stopped_by"),
 }
 
+# What is neither said by an event nor kept by a trigger: how the work is shared out, and when. To
+# change it can delay a step, have a worker lose its turn, or have a question asked again; what goes
+# out passes the gate, which asks what is kept.
+WORKING = {
+    Run: {
+        "lease_holder": "who thinks; a driver that is not named writes nothing more",
+        "lease_expires_at": "when somebody else may",
+        "drain_deadline": "when Stop no longer waits for what is under way",
+        "degraded_turn": "which answer sums up after the budget was reached",
+    },
+    ToolCall: {
+        "next_attempt_at": "when it is tried again, by the gate",
+        "claim_token": "who is at it; an executor that is not named reports as a late one",
+        "claim_expires_at": "when somebody else may",
+        "deadline_at": "when a call that nobody reported is in doubt",
+        "lookups": "how often it was looked up: the pauses between look-ups follow from it",
+        "looked_up_at": "when it was; a look-up says more by its event",
+        "next_lookup_at": "when it is again",
+    },
+    StopRequest: {"undo_is_due": "whether an undo by itself is still to begin; it has a gate"},
+    Compensation: {
+        "next_attempt_at": "when it is tried again, by the undo's gate",
+        "claim_token": "who is at it",
+        "claim_expires_at": "when somebody else may",
+    },
+}
+# Added, and never changed; or named by what refers to them.
+KEYS = {"id", "run_id", "call_id", "salts"}
+
+
+@pytest.mark.parametrize("model", LEDGER, ids=lambda model: model.__name__)
+def test_every_column_is_said_or_kept_or_is_how_the_work_is_shared_out(
+    model: type[models.Model],
+) -> None:
+    """A new column has to be decided on."""
+    triggers = model._meta.triggers  # type: ignore[attr-defined]
+    kept = {name for each in triggers for name in getattr(each.operation, "columns", ())}
+    is_fixed = any("UPDATE" in str(each.operation) and not each.condition for each in triggers)
+    said = set(columns_of(model)) if hasattr(model, "SHOWN") else set()
+    machines = {"status", "state"}
+    left = {
+        field.attname
+        for field in model._meta.concrete_fields
+        if not {field.name, field.attname} & (kept | said | KEYS | machines)
+    }
+    assert (set() if is_fixed else left) == WORKING.get(model, {}).keys()
+
 
 @pytest.fixture
 def story(steps: Steps, reviewer: User) -> Run:
@@ -181,6 +228,23 @@ def test_no_session_can_have_the_triggers_ignored(story: Run) -> None:
         cursor.execute("SELECT set_config('pgtrigger.ignore', %s, true)", ["{" + ids + "}"])
         assert "run_is_kept" in names
     assert is_refused("UPDATE agentruns_run SET goal = 'forged'")
+
+
+@pytest.mark.usefixtures("story", "taken_back")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "agentruns_toolcall SET consent_expires_at = now() + interval '1 day'",
+        "agentruns_toolcall SET horizon_at = now() - interval '1 day'",
+        "agentruns_toolcall SET doubted_at = now()",
+        "agentruns_toolcall SET is_uninterruptible = NOT is_uninterruptible",
+        "agentruns_run SET acted = interval '0'",
+        "agentruns_run SET acting_since = now()",
+        "agentruns_grant SET revoked_at = NULL",
+    ],
+)
+def test_what_the_gate_and_the_clocks_go_by_changes_with_a_step_only(change: str) -> None:
+    assert is_refused(f"UPDATE {change}")
 
 
 @pytest.mark.usefixtures("story", "taken_back")
