@@ -3,7 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from agentruns.services.programs import BASE_DIR, MANAGE
 from agentruns.services.stack import Stack
 
 AT_ONCE = 4
+ALONE = ("--fault", "sweep:silent")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,10 @@ def drill(stack: Stack, *arguments: str) -> Outcome:
 
 
 class Drills:
-    """Some drills, a few at once; each starts when somebody first asks for any of them."""
+    """Some drills, a few at once; each starts when somebody first asks for any of them. Some are
+    alone: a fault waits for the next effect, whoever's it is, and a place that is free again rings
+    also for a run that only the sweeper should find.
+    """
 
     def __init__(self, pool: ThreadPoolExecutor, stack: Stack, wanted: list[str]) -> None:
         self._pool = pool
@@ -59,10 +63,19 @@ class Drills:
         self._begun: dict[str, Future[Outcome]] = {}
 
     def __getitem__(self, arguments: str) -> Outcome:
-        for each in [arguments, *self._wanted]:
-            if each not in self._begun:
-                self._begun[each] = self._pool.submit(drill, self._stack, *each.split())
+        if arguments not in self._begun:
+            together = [each for each in self._wanted if not is_alone(each)]
+            if is_alone(arguments):
+                wait(self._begun.values())
+                together = []
+            for each in (arguments, *together):
+                if each not in self._begun:
+                    self._begun[each] = self._pool.submit(drill, self._stack, *each.split())
         return self._begun[arguments].result()
+
+
+def is_alone(arguments: str) -> bool:
+    return any(each in arguments for each in ALONE)
 
 
 MakeDrills = Callable[[list[str]], Drills]

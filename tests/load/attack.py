@@ -28,6 +28,8 @@ APART = 0.1  # seconds between two pieces of the long answer
 PIECE = "A *paragraph* of `text` with [a link](https://example.com/) and **more**.\n\n" * 70
 LONG_NAME = "n" * 2_000_000
 READERS = 6
+# What has to have come about before it counts as an attack.
+FULL = ("start: 201", "start: 429", "page: 200", "sockets opened")
 
 done: Counter[str] = Counter()
 
@@ -132,9 +134,11 @@ async def main(port: int, **account: Any) -> None:
     serving = asyncio.create_task(server.serve())
     attacker = Attacker(**account)
     until_told = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    attacking = asyncio.create_task(attacker.attack())
+    while not attacking.done() and not all(map(done.get, FULL)):
+        await asyncio.sleep(0.1)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    attacking = asyncio.create_task(attacker.attack())
     await asyncio.wait((until_told, attacking), return_when=asyncio.FIRST_COMPLETED)
     failed = attacking.exception() if attacking.done() else None
     sys.stdout.write(json.dumps(done | ({"failed": repr(failed)} if failed else {})) + "\n")
