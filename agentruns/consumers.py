@@ -36,6 +36,7 @@ PAUSE = 1.0  # seconds until something that is away is tried again
 TEXT_APART = 0.4  # seconds after which new text is drawn as Markdown
 LOOK_AGAIN = 2.0  # seconds after which it looks without a doorbell
 LOOK_AGAIN_ENDED = 10.0  # the same, once the run has ended
+BEAT = 2.0  # seconds after which it says that it is there
 LONGEST_MESSAGE = 1000  # characters of a client's message
 NO_SUCH_RUN = 4404
 SIGNED_OUT = 4403
@@ -53,7 +54,8 @@ class RunConsumer(AsyncWebsocketConsumer):
     page, or of the answer each piece, that is new or has changed since it was sent;
     `{"type": "text", output, offset, text}`: the output reads as it did up to `offset`, then as
     `text`; `{"type": "same", seq}` where it has looked and nothing was new; `{"type": "away"}`
-    where it could not look, and goes on trying; and `{"type": "error", code, sentence}`.
+    where it could not look, and goes on trying; `{"type": "beat"}` while it rests; and
+    `{"type": "error", code, sentence}`.
     Takes `{"type": "refresh"}` from a page that noticed a hole, and nothing else.
     """
 
@@ -148,9 +150,7 @@ class RunConsumer(AsyncWebsocketConsumer):
         """Look whenever a doorbell rang, and now and then without one."""
         while True:
             patience = LOOK_AGAIN_ENDED if self.has_ended else LOOK_AGAIN
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(patience):
-                    await self.changed.wait()
+            await self._rest(patience)
             self.changed.clear()
             self.is_text_new = False
             # Without a doorbell, what was drawn for another page a moment ago is new enough.
@@ -176,6 +176,17 @@ class RunConsumer(AsyncWebsocketConsumer):
             await self._show(drawing)
             # At least half of the time for others; who stood still while it drew has not drawn.
             await asyncio.sleep(min(max(APART, drawing.took), LONGEST_REST))
+
+    async def _rest(self, patience: float) -> None:
+        """Until a doorbell rings, for at most so many seconds; says meanwhile that it is there."""
+        until = time.monotonic() + patience
+        while not self.changed.is_set() and (left := until - time.monotonic()) > 0:
+            try:
+                async with asyncio.timeout(min(BEAT, left)):
+                    await self.changed.wait()
+            except TimeoutError:
+                if left > BEAT:
+                    await self._send({"type": "beat"})
 
     async def _look(self, moment: float) -> Drawing | None:
         """The page as it was at `moment` or later, for whoever is signed in now; else None."""

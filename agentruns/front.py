@@ -20,12 +20,12 @@ from agentruns.errors import AgentrunsError, DatabaseAway, PagesBusy
 from agentruns.passing import PagesAway, Passing, Receive, Scope, Send
 
 # By the names of their views: what must be answered whatever the pages do.
-URGENT = {"run-stop", "run-pause", "run-undo-stop", "call-withhold", "api-cancel"}
+URGENT = {"run-stop", "run-pause", "run-undo-stop", "call-withhold", "api-cancel", "api-pause"}
 SMALL = {"healthz", "readyz", "run-brief"}
 RUN_PAGE = "run"
-# Of what is urgent, so many for one run at once: while its row is locked, each holds a thread and a
-# connection, and those who want to stop another run need some too.
-OF_ONE_RUN = 3
+# Of what is urgent, one for a run at a time: while its row is locked, each would hold a thread and
+# a connection, and those who want to stop another run need some too.
+OF_ONE_RUN = 1
 WAIT_LIMIT = 20.0  # seconds until one's turn: by then the database has given up on those before
 
 passing = Passing(settings.PAGES_SOCKET, settings.PAGES_PATIENCE)

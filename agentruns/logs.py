@@ -4,6 +4,7 @@ Calm by default: our own events from `level` up, libraries from WARNING up. What
 request is about (`run_id`, `call_id`, `request_id`) is bound once, and is on every line of it.
 """
 
+import logging
 import sys
 from typing import Any
 
@@ -19,6 +20,14 @@ SHARED: list[Any] = [
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
 OURS = ("agentruns", "compensation", "review", "tools")
+
+
+class OneLine(logging.Filter):
+    """For what a stranger can bring about as often as they like: no traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.exc_info = None
+        return True
 
 
 def configure_structlog() -> None:
@@ -46,6 +55,7 @@ def logging_config(*, level: str, as_json: bool) -> dict[str, Any]:
                 "processors": _rendering(as_json),
             }
         },
+        "filters": {"one_line": {"()": OneLine}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "events"}},
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
@@ -55,8 +65,7 @@ def logging_config(*, level: str, as_json: bool) -> dict[str, Any]:
             "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
             # A page that is not there, or a right that is missing, is the answer and no event.
             "django.request": {"level": "ERROR"},
-            # Whoever asks for another host is told 400. What else is odd is said by a line of ours.
-            "django.security.DisallowedHost": {"level": "CRITICAL"},
+            "django.security.DisallowedHost": {"filters": ["one_line"]},
             "django_structlog": {"level": "ERROR"},
             # It tells of every attempt to connect again; whoever waited is told by an exception.
             "psycopg.pool": {"level": "ERROR"},

@@ -60,6 +60,7 @@ class CancelRequest(serializers.Serializer[Any]):
     pending = serializers.ChoiceField(
         required=False,
         allow_null=True,
+        allow_blank=True,
         choices=StopRequest.Pending.choices,
         help_text="What becomes of the calls that have not started: discard, unless signal is "
         "handoff.",
@@ -67,6 +68,7 @@ class CancelRequest(serializers.Serializer[Any]):
     signal = serializers.ChoiceField(
         required=False,
         allow_null=True,
+        allow_blank=True,
         default="api",
         choices=[("api", "api"), ("handoff", "handoff")],
         help_text="handoff: a person takes the run over. What has not started is frozen for them.",

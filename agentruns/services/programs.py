@@ -55,6 +55,7 @@ def programs(
         # A connection that the other keeps must not end just as it is used again.
         commands["pages"] += ["--uds", env["PAGES_SOCKET"], "--timeout-keep-alive", "60"]
         commands["web"] = [*UVICORN, "agentruns.front:application"]
+        commands["web"] += ["--http", "agentruns.server:Protocol"]
         commands["web"] += ["--host", LOOPBACK, "--port", env["PORT"], *_proxies(env)]
     counts = WORKERS | dict(at_once or {})
     env = {f"{name.upper()}_PLACES": str(counts[name]) for name in ("think", "act")} | dict(env)

@@ -8,9 +8,7 @@ const run = document.getElementById("run");
 const light = document.getElementById("live");
 const FIRST_PAUSE = 500; // ms
 const LONGEST_PAUSE = 15000;
-// The server says at least every 2 s that nothing has changed; once the run is over, every 10 s.
-const LONGEST_SILENCE = 8000;
-const LONGEST_SILENCE_OVER = 25000;
+const LONGEST_SILENCE = 8000; // the server says at least every 2 s that it is there
 const SIGNED_OUT = 4403;
 const TOO_MANY = 4429; // the reader has opened so many pages that this one made room
 
@@ -32,7 +30,7 @@ document.addEventListener("visibilitychange", () => document.hidden || hurry());
 window.addEventListener("focus", () => light.dataset.state === "many" && hurry());
 window.addEventListener("online", hurry);
 // A connection can be dead without being closed: after a change of network, say.
-setInterval(() => socket && Date.now() - heardAt > patience() && lost(), 1000);
+setInterval(() => socket && Date.now() - heardAt > LONGEST_SILENCE && lost(), 1000);
 
 function connect() {
   const address = new URL(`/ws/runs/${run.dataset.run}/`, location.href);
@@ -43,10 +41,6 @@ function connect() {
   socket = new WebSocket(address);
   socket.onmessage = ({ data }) => hear(JSON.parse(data));
   socket.onclose = ({ code }) => lost(code);
-}
-
-function patience() {
-  return run.dataset.phase === "live" ? LONGEST_SILENCE : LONGEST_SILENCE_OVER;
 }
 
 function lost(code) {
@@ -82,6 +76,7 @@ function show(state) {
 
 function hear(message) {
   heardAt = Date.now();
+  if (message.type === "beat") return;
   if (message.type === "away") return show("away");
   show("live");
   pause = FIRST_PAUSE;

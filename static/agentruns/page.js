@@ -34,6 +34,10 @@ form?.addEventListener("submit", () => {
   sessionStorage.setItem("typed", JSON.stringify({ by: form.dataset.typedBy, fields }));
 });
 
+document.querySelector("form[data-sign-out]")?.addEventListener("submit", () => {
+  sessionStorage.removeItem("typed");
+});
+
 if (window.htmx) {
   htmx.defineExtension("keep", {
     isInlineSwap: (style) => style === "keep",

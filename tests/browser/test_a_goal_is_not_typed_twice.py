@@ -69,3 +69,16 @@ def test_nobody_who_signs_in_next_reads_it(
     for _time in range(2):
         at_desk.page.goto("/runs/new/")
         expect(goal(at_desk)).to_have_value("")
+
+
+def test_it_goes_with_who_signs_out(at_desk: Visitor, complaints: Complaints) -> None:
+    complaints.forgive("403")
+    at_desk.page.goto("/runs/new/?agent=report")
+    goal(at_desk).fill(GOAL)
+    at_desk.context.clear_cookies(name="csrftoken")
+    press(at_desk)
+    expect(at_desk.page.get_by_text("open for too long")).to_be_visible()
+    at_desk.page.goto("/")
+    at_desk.page.get_by_role("button", name="Sign out").click()
+    at_desk.page.wait_for_url("**/sign-in/")
+    assert at_desk.page.evaluate("sessionStorage.getItem('typed')") is None

@@ -45,4 +45,13 @@ def test_a_page_that_hears_nothing_does_not_call_itself_live(
     finally:
         os.kill(stack.pids["pages"], signal.SIGCONT)
     expect(light).to_have_attribute("data-state", "live")
+
+    stop_button(at_desk.page).click()
     run.let_go("token:8")
+    expect(badge(at_desk.page)).to_contain_text("Stopped")
+    os.kill(stack.pids["pages"], signal.SIGSTOP)
+    try:
+        expect(light).to_have_attribute("data-state", "away", timeout=12_000)
+    finally:
+        os.kill(stack.pids["pages"], signal.SIGCONT)
+    expect(light).to_have_attribute("data-state", "live")

@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from socket import create_connection
 from socket import socket as Socket
 from urllib.parse import urlsplit
@@ -15,6 +15,7 @@ from django.db import connection, transaction
 
 from agentruns.front import OF_ONE_RUN
 from agentruns.models import Run
+from agentruns.server import HEAD_LIMIT
 from agentruns.services.stack import Stack
 from tests.drill.fronts import another_front
 from tests.drill.over_http import Program, until
@@ -87,6 +88,14 @@ def test_a_drip_is_no_body(hasty: str, stack: Stack) -> None:
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
+@pytest.mark.parametrize("head", [b"", b"POST /runs/x/stop/ HTTP/1.1\r\nHo"])
+def test_half_a_head_is_not_waited_for_either(stack: Stack, head: bytes) -> None:
+    with create_connection(("127.0.0.1", int(stack.env["PORT"])), timeout=HEAD_LIMIT + 10) as half:
+        half.sendall(head)
+        with suppress(ConnectionResetError):
+            assert half.recv(4096) == b""
+
+
 def test_a_body_that_is_too_large_is_refused_before_it_has_arrived(hasty: str) -> None:
     at = urlsplit(hasty)
     with create_connection((str(at.hostname), int(at.port or 0)), timeout=20) as large:
@@ -107,6 +116,24 @@ def test_naming_a_header_in_connection_hides_it_from_nobody(
     link = ada.http.get("/demo/sign-in/x/", headers=sent)
     assert link.status_code == 404
     assert "Start again" not in link.text, "it is not even looked at"
+
+
+def test_stops_of_many_locked_runs_leave_room_for_those_of_another(
+    stack: Stack, program: Program
+) -> None:
+    locked, other = [program.start("inbox") for _ in range(8)], program.start("inbox")
+
+    with ThreadPoolExecutor(STOPS) as pool:
+        with transaction.atomic():
+            assert len(Run.objects.select_for_update(no_key=True).filter(pk__in=locked)) == 8
+            stops = [pool.submit(program.stop, run_id) for run_id in locked * 4]
+            until(waiting_for_a_lock, lambda found: found >= len(locked))
+            began = time.monotonic()
+            program.stop(other)
+            took = time.monotonic() - began
+        for stop in stops:
+            stop.result()
+    assert took < 3.0
 
 
 def test_stops_of_a_run_that_is_locked_leave_room_for_those_of_another(

@@ -127,6 +127,7 @@ def test_a_bad_body_is_400_and_names_the_field(
     [
         (None, ""),
         ({"reason": None, "pending": None, "signal": None}, ""),
+        ({"reason": "", "pending": "", "signal": ""}, ""),
         ({"reason": "x" * 501}, "x" * 499 + "…"),
         ({"reason": "nul \x00"}, "nul �"),
         ({"reason": "half \ud800"}, "half �"),
