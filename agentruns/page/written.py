@@ -18,6 +18,7 @@ from tools.texts import is_unseen
 
 ASIDE = '<i class="aside'  # how each begins: no text can write it
 MOST_BLANKS = 16  # in a row that are drawn one by one
+LINE_END = "↵"
 _NAMES = {"\t": "tab"}
 _HOST = r"""[^\s/?#:@<>"'()\[\],;\\]{1,253}"""
 # Blanks that could be overlooked, line breaks that could hide what comes after them, and hosts.
@@ -84,8 +85,10 @@ def _drawn(found: re.Match[str], odd: set[str]) -> str:
 
 
 def _lines(found: re.Match[str]) -> str:
-    """Empty lines by their number."""
+    """Empty lines by their number; the end of the last line by a sign."""
     is_first, is_last = not found.start(), found.end() == len(found.string)
+    if is_last and not is_first and len(found[0]) == 1:
+        return aside(LINE_END, " is-blank")  # most texts end so
     empty = len(found[0]) - (0 if is_first or is_last else 1)
     words = ngettext("%(n)s empty line", "%(n)s empty lines", empty) % {"n": f"{empty:,}"}
     return f"{'' if is_first else chr(10)}{aside(words)}{'' if is_last else chr(10)}"

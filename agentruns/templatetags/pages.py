@@ -18,6 +18,7 @@ from agentruns.page.moments import stop_moment
 from agentruns.page.readable import Field, drawn
 from agentruns.page.run import Group
 from agentruns.page.written import ASIDE, written
+from agentruns.states import MAY_TURN_UP
 from tools.texts import spelt_out
 
 register = template.Library()
@@ -128,6 +129,8 @@ def group_words(group: Group, stop: StopRequest | None) -> str:
         "never_started": _("nothing of this was sent"),
         "waiting": _("nothing of this has been sent"),
     }
+    if group.name == "failed" and any(a.call.reason in MAY_TURN_UP for a in group.actions):
+        return _("had no effect, or was not found, or a person says that it was not done")
     if group.name == "never_started" and is_over:
         return _("nothing of this was sent, and it will not be")
     return str(said[group.name])

@@ -119,8 +119,8 @@ def _meant(aside: Element, *, is_alone: bool) -> str:
     assert aside.tag == "i"
     words = aside.text
     if aside.kind == "aside is-blank":
-        assert set(words) == {"·"}
-        return " " * len(words)
+        assert words == "↵" or set(words) == {"·"}
+        return "\n" if words == "↵" else " " * len(words)
     if found := _LINES.match(words):
         # Line breaks around it stand for themselves.
         return "\n" * (_number(found[1]) - (not is_alone))

@@ -128,6 +128,8 @@ def test_it_did_not(doubtful: ToolCall, browser: Browser, owner: User) -> None:
     said = say(browser(owner), doubtful, answer="did_not_happen")
     assert "One counts as not done." in said
     assert "It had no effect." not in said
+    assert "a person says that it was not done" in said
+    assert "known to have had no effect" not in said
     assert "we look once more at" in said
 
 
