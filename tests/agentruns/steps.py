@@ -23,6 +23,7 @@ from agentruns.protocol.start import start_run
 from agentruns.protocol.stop import request_stop
 from agentruns.protocol.sweep import ring_again, sweep
 from agentruns.protocol.turn import Proposal, finish_turn, propose_call
+from tests.forging import rewrite
 from tools.contract import Receipt
 
 TEXT = Fragment("I will do that. Then I am done.", tokens_in=40, tokens_out=9)
@@ -172,4 +173,4 @@ def pass_time(row: Run | ToolCall, *, hours: float = 1) -> None:
         if (at := getattr(kept, name)) is not None
     }
     if moved:
-        type(row).objects.filter(pk=row.pk).update(**moved)
+        rewrite(type(row).objects.filter(pk=row.pk), **moved)
