@@ -12,6 +12,7 @@ from agentruns.protocol.stop import request_stop
 from review.models import Approval
 from review.services import decide
 from tests.acting import act, acted, call, events, fresh, mail, message
+from tests.forging import rewrite
 from tests.tools.conftest import RunningWorld
 from tools.world.record import effects
 
@@ -107,7 +108,7 @@ def test_a_click_after_the_time_ran_out_is_refused(
     owner: User, reviewer: User, is_swept: bool
 ) -> None:
     run = acted(owner, mail())
-    ToolCall.objects.filter(run=run).update(consent_expires_at=clock().now)
+    rewrite(ToolCall.objects.filter(run=run), consent_expires_at=clock().now)
     if is_swept:
         assert expire_consent(call(run).pk)
     with pytest.raises(WrongState, match="time to decide this"):
