@@ -94,6 +94,12 @@ def visible_runs(user: Person) -> QuerySet[Run]:
     return Run.objects.filter(own | Exists(asked))
 
 
+def visible_run(user: Person, run_id: str, *related: str) -> Run | None:
+    """The run, with its `related` rows, if the person may see it."""
+    run = Run.objects.select_related(*related).filter(pk=run_id).first()
+    return run if run is not None and may_see(user, run) else None
+
+
 def require(user: Person, run: Run, *, allowed: bool) -> User:
     """The person, who has signed in and is `allowed`.
 

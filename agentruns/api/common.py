@@ -29,8 +29,7 @@ OF_A_RUN = SIGNED_IN | problems(_404="There is no such run, or you may not see i
 
 def seen(request: Request, run_id: str) -> Run:
     """The run, if the person may see it. Raises NotFound."""
-    runs = rights.visible_runs(request.user).select_related("owner")
-    run = runs.filter(pk=run_id).first()
+    run = rights.visible_run(request.user, run_id, "owner")
     if run is None:
         raise NotFound(_("There is no such run, or you may not see it."), run_id=run_id)
     return run

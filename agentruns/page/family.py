@@ -31,7 +31,7 @@ def parent_of(run: Run, user: Any) -> Relative | None:
     """The run that started `run`, if there is one and `user` may see it."""
     if run.parent_id is None:
         return None
-    parent = rights.visible_runs(user).filter(pk=run.parent_id).first()
+    parent = rights.visible_run(user, run.parent_id)
     return _relative(parent) if parent else None
 
 

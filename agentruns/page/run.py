@@ -204,8 +204,7 @@ def _actions(
 
 def find(run_id: str, user: Any) -> Run | None:
     """The run, if `user` may see it; with what the page needs of its neighbours."""
-    runs = rights.visible_runs(user).select_related("agent", "owner", "parent")
-    return runs.filter(pk=run_id).first()
+    return rights.visible_run(user, run_id, "agent", "owner", "parent")
 
 
 def sections(page: RunPage, csrf_token: str) -> dict[str, str]:

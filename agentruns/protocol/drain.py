@@ -60,5 +60,4 @@ def _waits_for_units(run: Run, now: datetime) -> bool:
     """Whether an atomic unit that had begun has time to be finished; if so, ring for its step."""
     if run.drain_deadline is not None and run.drain_deadline <= now:
         units.freeze_unfinished(run, now, actor=SWEEPER)
-    units.ring_next(run)
-    return bool(units.unfinished(run))
+    return units.ring_next(run)

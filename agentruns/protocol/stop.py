@@ -64,10 +64,10 @@ def request_stop(
         # The answer of each names those below it, as the stop has left them.
         for each in acting:
             _conclude(each, actor=asked.actor)
-        this = StopRequest.objects.filter(run=run, epoch=run.epoch)
-        if not this.exists():
+        if run not in acting and not run.stops.filter(epoch=run.epoch).exists():
             _too_late(run, began, asked)
-        stop = this.get()  # as kept, so that the first answer is like every other, to the byte
+        # As kept, so that the first answer is like every other, to the byte.
+        stop = run.stops.get(epoch=run.epoch)
     pausepoints.reach(run_id, "stop:committed")
     return stop
 
@@ -145,8 +145,9 @@ def _shut_gate(run: Run, began: datetime, asked: Asked) -> None:
 def _put_away(run: Run, now: datetime, asked: Asked) -> None:
     """Void or freeze every call that has not started, but for those that finish a unit."""
     verb = "freeze" if asked.pending == StopRequest.Pending.FREEZE else "void"
-    begun = units.begun_units(run)
-    for call in ToolCall.objects.filter(run=run, state__in=NOT_YET_IN_FLIGHT):
+    waiting = list(ToolCall.objects.filter(run=run, state__in=NOT_YET_IN_FLIGHT))
+    begun = units.begun_units(run) if any(call.unit for call in waiting) else set()
+    for call in waiting:
         if units.is_finishing(call, begun):
             continue
         reason = "approval_withdrawn" if call.state == "awaiting_approval" else "stopped"

@@ -50,14 +50,18 @@ def in_words(call: ToolCall) -> str:
     return _("%(unit)s, step %(step)d of %(of)d") % place
 
 
-def ring_next(run: Run) -> None:
-    """While the run is being stopped: ring for each begun unit's next step."""
-    now = clock().now
-    for step in unfinished(run):
-        if may_finish(run, step):
+def ring_next(run: Run) -> bool:
+    """While the run is being stopped: ring for each begun unit's next step. Returns whether there
+    is any unit to finish.
+    """
+    steps = unfinished(run)
+    now = clock().now if steps else None
+    for step in steps:
+        if now and may_finish(run, step):
             due = step.next_attempt_at or now
             after = max(0.0, (due - now).total_seconds())
             doorbell.ring_task("agentruns.tasks.act", step.pk, step.epoch, after=after)
+    return bool(steps)
 
 
 def freeze_unfinished(run: Run, now: datetime, *, actor: str) -> None:

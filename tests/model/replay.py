@@ -16,6 +16,7 @@ from agentruns.protocol.lease import renew_lease, take_away_lease, take_lease
 from agentruns.protocol.ledger import clock, lock_run
 from agentruns.protocol.turn import break_turn
 from tests.agentruns.steps import TEXT, Steps, now
+from tests.forging import rewrite
 from tests.model.rows import FREE, MISSING, State
 from tests.model.steps import Step
 from tools.contract import Draft, NotLanded, Receipt
@@ -175,7 +176,7 @@ class Player:
         past = clock().now - timedelta(hours=1)
         due = {name: past for name in names if getattr(row, name) is not None}
         if due:
-            type(row).objects.filter(pk=row.pk).update(**due)
+            rewrite(type(row).objects.filter(pk=row.pk), **due)
 
 
 def in_database(run: Run) -> dict[str, Any]:
