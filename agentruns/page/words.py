@@ -39,7 +39,7 @@ SUSPENDED = {
 }
 # Why a call never started, where its state alone does not say it.
 NEVER_STARTED = {
-    "approval_withdrawn": gettext_lazy("approval withdrawn"),
+    "approval_withdrawn": gettext_lazy("stopped before anyone approved it"),
     "withheld": gettext_lazy("taken back before it was sent"),
     "answer_cut": gettext_lazy("dropped: the answer broke off"),
     "worker_lost": gettext_lazy("dropped: the worker was lost"),

@@ -54,7 +54,7 @@ def test_stop_withdraws_the_question(at_desk: Visitor) -> None:
     expect(call(page, "Meeting")).to_contain_text("Done")
     stop_button(page).click()
     expect(verdict(page)).to_have_text("Two things happened. One never started.")
-    expect(call(page, MAIL)).to_contain_text("Approval withdrawn")
+    expect(call(page, MAIL)).to_contain_text("Stopped before anyone approved it")
     expect(page.get_by_role("button", name="Approve")).to_have_count(0)
     assert list(inventory(page)) == ["done", "never_started"]
     assert "email.send" not in [effect.tool for effect in at_desk.effects(run)]

@@ -1,18 +1,26 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from agentruns.services.stack import Stack
-from tests.drill.drills import AT_ONCE, Drills
+from tests.drill.drills import AT_ONCE, Drills, loaded
 from tests.drill.over_http import Program
 
 
+@pytest.fixture(scope="session")
+def loaded_drill(stack: Stack, scratch: Path) -> Iterator[Path]:
+    """The socket at which drills are to be had."""
+    with loaded(stack, scratch / "drill.sock") as path:
+        yield path
+
+
 @pytest.fixture(scope="module")
-def drills(stack: Stack, request: pytest.FixtureRequest) -> Iterator[Drills]:
+def drills(loaded_drill: Path, request: pytest.FixtureRequest) -> Iterator[Drills]:
     """The outcome of each of the module's `DRILLS`, by its arguments."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield Drills(pool, stack, request.module.DRILLS)
+        yield Drills(pool, loaded_drill, request.module.DRILLS)
         pool.shutdown(cancel_futures=True)
 
 
