@@ -25,6 +25,7 @@ STORIES: dict[str, tuple[list[str], list[str]]] = {
     "token:70": (["mail.search"], []),
 }
 KEPT = "--stop-at call:2:gate --pending freeze"
+IN_THE_STREAM = "--stop-at token:330"
 DRILLS = [*(f"--stop-at {point}" for point in STORIES), KEPT]
 
 pytestmark = pytest.mark.stack
@@ -79,10 +80,11 @@ def test_stop_before_the_start_leaves_nothing_to_do_for_a_late_message(drills: D
     assert report["tokens"]["generated"] == 0
 
 
-@pytest.mark.parametrize("point", ["token:330", "call:5:buffered"])
-def test_stop_in_the_stream_ends_it_at_the_provider(drills: Drills, point: str) -> None:
-    """B13: counted at the provider's side."""
-    report = drills[f"--stop-at {point}"].report
+def test_stop_in_the_stream_ends_it_at_the_provider(drills: Drills) -> None:
+    """B13: counted at the provider's side. (It writes on while its reader is held, two seconds
+    from here to its end; at a call's own points less is left.)
+    """
+    report = drills[IN_THE_STREAM].report
     whole = drills["--stop-at never"].report["tokens"]["generated"]
     assert report["stop"]["generation_closed_ms"] is not None
     assert report["tokens"]["generated"] < whole
