@@ -12,13 +12,15 @@ UV := $(BIN)/uv
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help up test check fmt drill drill-all matrix bench load lock clean check-style check-types check-layers \
+.PHONY: help up test evidence check fmt drill drill-all matrix bench load lock clean check-style check-types check-layers \
 	check-django check-templates check-api check-tools check-model
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make up      start everything and print the address (PORT=8001 chooses another port)"
 	@echo "make test    run the tests (ARGS=\"tests/services -x\" chooses some)"
+	@echo "make evidence  what is long by nature: the tests left out of make test, the whole matrix and"
+	@echo "            a soak of 20 minutes; about an hour and a half"
 	@echo "make check   format, lint, types, layers, migrations, templates, API description, tools,"
 	@echo "            and the model of the protocol"
 	@echo "make drill   stop a run at a chosen point and compare ledger and world (ARGS=\"--help\")"
@@ -36,6 +38,12 @@ up: .venv/run.stamp
 test: .venv/dev.stamp
 	@.ci/browser
 	@$(PY) -m pytest $(if $(ARGS),$(ARGS),--numprocesses 2 --dist loadfile --no-loadscope-reorder)
+
+evidence: .venv/dev.stamp
+	@.ci/browser
+	@$(PY) -m pytest -m evidence
+	@$(PY) -m tests.matrix
+	@$(MANAGE) soak --minutes 20
 
 drill: .venv/run.stamp
 	@exec $(MANAGE) drill $(ARGS)

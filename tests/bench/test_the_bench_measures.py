@@ -32,6 +32,7 @@ def report() -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.evidence
 @pytest.mark.stack
 def test_every_part_is_measured(report: dict[str, Any]) -> None:
     for ledger in ("empty", "full"):
@@ -43,6 +44,7 @@ def test_every_part_is_measured(report: dict[str, Any]) -> None:
     assert report["long_ledger"]["events"] > 50
 
 
+@pytest.mark.evidence
 @pytest.mark.stack
 def test_each_goal_has_its_ratio(report: dict[str, Any]) -> None:
     parts = [goal["part"] for goal in report["goals"]]
@@ -50,12 +52,14 @@ def test_each_goal_has_its_ratio(report: dict[str, Any]) -> None:
     assert all(goal["ratio"] > 0 for goal in report["goals"])
 
 
+@pytest.mark.evidence
 @pytest.mark.stack
 def test_the_report_reads_as_a_table(report: dict[str, Any]) -> None:
     text = "\n".join(table.lines_of(report))
     assert "| a | one durable call of ours: claim, gate, outcome | empty ledger | 3 |" in text
 
 
+@pytest.mark.evidence
 @pytest.mark.stack
 def test_the_end_of_a_models_stream_is_measured(stack: Stack) -> None:
     found = job("closing", stack.env, stops=1)

@@ -32,12 +32,14 @@ def results(stack: Stack) -> list[dict[str, Any]]:
     return list(json.loads(done.stdout))
 
 
+@pytest.mark.evidence
 @pytest.mark.timeout(300)
 def test_each_of_them_is_played_and_agrees(results: list[dict[str, Any]]) -> None:
     assert {each["scenario"] for each in results} == set(load_all())
     assert [each for each in results if each["why"]] == []
 
 
+@pytest.mark.evidence
 @pytest.mark.timeout(300)
 def test_whatever_can_be_undone_was(results: list[dict[str, Any]]) -> None:
     [mixed] = [r for r in results if (r["scenario"], r["stop_at"]) == ("mixed", "")]

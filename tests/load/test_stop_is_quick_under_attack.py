@@ -4,7 +4,7 @@ import pytest
 
 from tests.load.__main__ import measure
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.evidence, pytest.mark.stack, pytest.mark.timeout(400)]
 
 
 def test_one_account_at_its_worst_keeps_nobody_from_stopping() -> None:

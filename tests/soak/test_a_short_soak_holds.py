@@ -16,6 +16,7 @@ from agentruns.soak.truth import ZEROS
 ENOUGH = "00:30"  # of play, in the words of its progress
 
 
+@pytest.mark.evidence
 @pytest.mark.stack
 @pytest.mark.timeout(400)
 def test_a_soak_that_is_cut_short_ends_with_its_report_and_zeros(scratch: Path) -> None:
