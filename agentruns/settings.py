@@ -188,7 +188,7 @@ LOGIN_REDIRECT_URL = "runs"
 LOGOUT_REDIRECT_URL = "sign-in"
 # People of the demo sign in by a link; with this they have a password, too.
 DEMO_PASSWORD = env.str("DEMO_PASSWORD", default="")
-SESSION_ENGINE = "django.contrib.sessions.backends.db"
+SESSION_ENGINE = "agentruns.models.session"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 AXES_HANDLER = "agentruns.throttle.Throttle"
 AXES_FAILURE_LIMIT = 8

@@ -5,7 +5,6 @@ import shutil
 import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
 
 import django
 import environ

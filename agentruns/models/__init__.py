@@ -7,6 +7,7 @@ from agentruns.models.idempotency import IdempotencyKey
 from agentruns.models.ledger import LedgerEvent
 from agentruns.models.output import Output
 from agentruns.models.run import Grant, Run, StopRequest, Thread
+from agentruns.models.session import Session
 from agentruns.models.terms import LIMITS, TERMS, Terms
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "LedgerHead",
     "Output",
     "Run",
+    "Session",
     "StopRequest",
     "Terms",
     "Thread",

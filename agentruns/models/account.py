@@ -3,14 +3,11 @@
 import pgtrigger
 from django.contrib.auth.models import User
 
-# Sessions bear no person's name; the log of sign-ins has a digest of each one's key. (Those of an
-# older password are dead already: Django compares.)
+# (Sessions of an older password are dead already: Django compares.)
 END_SIGN_INS = """
     DELETE FROM knox_authtoken WHERE user_id = NEW.id;
     IF NOT NEW.is_active THEN
-        DELETE FROM django_session s USING axes_accesslog a
-         WHERE a.username = OLD.username
-           AND a.session_hash = encode(sha256(convert_to(s.session_key, 'UTF8')), 'hex');
+        DELETE FROM agentruns_session WHERE account_id = NEW.id;
     END IF;
     RETURN NULL;
 """

@@ -39,6 +39,8 @@ from tools import registry
 from tools.contract import FollowUp
 from tools.errors import BadArguments
 
+WAITED = timedelta(seconds=2)  # for an answer; before that it was lost, rather than late
+
 
 @dataclass(frozen=True)
 class Action:
@@ -195,7 +197,9 @@ def _of_doubt(call: ToolCall, context: Context) -> list[str]:
     since = context.doubts.get(call.pk)
     waited = since - call.gate_passed_at if since and call.gate_passed_at else timedelta()
     words = {"time": clock(call.gate_passed_at), "span": span(waited)}
-    sent = _("sent at %(time)s, no answer in %(span)s") % words
+    sent = _("sent at %(time)s, and its answer was lost") % words
+    if waited >= WAITED:
+        sent = _("sent at %(time)s, no answer in %(span)s") % words
     if call.reason == UNCLEAR:
         sent = call.detail
     return [sent, _cut(call, context), *_looked_up(call), _said(call, context)]

@@ -8,7 +8,6 @@ import json
 import os
 import sys
 import tempfile
-from pathlib import Path
 from socketserver import ForkingMixIn, StreamRequestHandler, UnixStreamServer
 from typing import Any
 

@@ -77,6 +77,24 @@ def test_tokens_and_sessions_end(
     assert [get(each, "runs").status_code for each in others] == [200, 200]
 
 
+def test_a_session_whose_key_has_changed_since_ends_too(owner: User) -> None:
+    page = Client()
+    owner.set_password("an old one of many words")
+    owner.save()
+    sent = {"username": owner.username, "password": "an old one of many words"}
+    assert page.post("/sign-in/", sent).status_code == 302
+    before = page.session.session_key
+    session = page.session
+    session.cycle_key()
+    page.cookies["sessionid"] = session.session_key
+    assert page.session.session_key != before
+    assert get(page, "runs").status_code == 200
+
+    deactivated_and_back(owner)
+
+    is_problem(get(page, "runs"), 401, "not_signed_in")
+
+
 def test_other_changes_of_an_account_end_nothing(owner: User, api: Api, browser: Browser) -> None:
     program, page = api(owner), browser(owner)
     owner.first_name = "Anna"
