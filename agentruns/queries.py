@@ -3,7 +3,7 @@
 Guarantees that every call is in exactly one group, so that the groups add up (I4).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,13 +14,16 @@ from django.utils.translation import ngettext
 from agentruns.models import Checkpoint, Output, Run, StopRequest, ToolCall
 from agentruns.protocol.advance import double_of
 from agentruns.protocol.consent import DUPLICATE
+from agentruns.protocol.ledger import CALLS
 from agentruns.protocol.undo import undone_by_itself
 from agentruns.protocol.units import in_words, unfinished
 from agentruns.states import CALL, GROUPS, NOT_YET_IN_FLIGHT, WAITING
-from tools import registry
+from tools import prepared, registry
 from tools.contract import Tier
 
 Groups = dict[str, list[ToolCall]]
+IN_FLIGHT = "WHERE t.run_id = %s AND t.state = 'in_flight' ORDER BY t.number"
+CHILDREN = "SELECT id, status FROM agentruns_run WHERE parent_id = %s ORDER BY created_at, id"
 
 
 def undo_of(call: ToolCall) -> str:
@@ -70,7 +73,7 @@ def groups_of(run: Run) -> Groups:
 
     The keys are those of states.GROUPS, and `waiting` for what may still start.
     """
-    return grouped(ToolCall.objects.filter(run=run).order_by("number"))
+    return grouped(CALLS.all("WHERE t.run_id = %s ORDER BY t.number", [run.pk]))
 
 
 def grouped(calls: Iterable[ToolCall]) -> Groups:
@@ -98,8 +101,8 @@ def latest_stop(run: Run) -> StopRequest | None:
 
 def children_of(run: Run) -> list[dict[str, Any]]:
     """The runs that `run` started, oldest first."""
-    found = Run.objects.filter(parent=run).order_by("created_at", "pk")
-    return [{"run_id": each.pk, "status": each.status} for each in found]
+    found = prepared.run(CHILDREN, [run.pk])
+    return [{"run_id": pk, "status": status} for pk, status in found]
 
 
 def milliseconds(start: datetime | None, end: datetime | None) -> float | None:
@@ -114,7 +117,8 @@ def stop_answer(run: Run, stop: StopRequest) -> dict[str, Any]:
 
     It is kept with the StopRequest, so that every repeat gets the same.
     """
-    groups = inventory(run)
+    calls = groups_of(run)
+    groups = {name: [entry(call) for call in calls[name]] for name in GROUPS}
     answer = {
         "run_id": run.pk,
         "phase": run.status,
@@ -127,13 +131,13 @@ def stop_answer(run: Run, stop: StopRequest) -> dict[str, Any]:
         "requested_by": stop.requested_by.get_username() if stop.requested_by else None,
         "requested_at": stop.requested_at.isoformat(),
         "no_new_effect_ms": milliseconds(stop.requested_at, stop.no_new_effect_at),
-        "groups": {name: groups[name] for name in GROUPS},
+        "groups": groups,
         "children": children_of(run),
         "waits_for": {
             "model": bool(run.lease_holder),
             "calls": [call["id"] for call in groups["in_flight"]],
             "until": run.drain_deadline.isoformat() if run.drain_deadline else None,
-            "after": waits_after(run),
+            "after": waits_after(run, calls["in_flight"]),
         },
     }
     if stop.won_by == StopRequest.WonBy.COMPLETION:
@@ -145,9 +149,14 @@ def stop_answer(run: Run, stop: StopRequest) -> dict[str, Any]:
     return answer
 
 
-def waits_after(run: Run) -> list[str]:
-    """What may only be finished or not begun, and has begun: Stop takes effect after it (§9)."""
-    flying = ToolCall.objects.filter(run=run, state="in_flight").order_by("number")
+def in_flight(run: Run) -> list[ToolCall]:
+    return CALLS.all(IN_FLIGHT, [run.pk])
+
+
+def waits_after(run: Run, flying: Sequence[ToolCall]) -> list[str]:
+    """What may only be finished or not begun, and has begun: Stop takes effect after it (§9).
+    `flying`: the run's calls in flight.
+    """
     alone = [call.in_words for call in flying if call.is_uninterruptible and not call.unit]
     steps = [*(call for call in flying if call.unit), *unfinished(run)]
     return alone + [in_words(step) for step in steps]
@@ -213,7 +222,7 @@ def foresight(run: Run) -> Foresight:
         dropped=sum(call.state in NOT_YET_IN_FLIGHT and call.pk not in kept for call in calls),
         to_undo=len(possible) - by_itself,
         by_itself=by_itself,
-        after=tuple(waits_after(run)),
+        after=tuple(waits_after(run, flying)),
     )
 
 

@@ -90,6 +90,10 @@ class Rows(Generic[M]):
         found = row(self._select(rest), params)
         return None if found is None else self.instance(found)
 
+    def all(self, rest: str, params: Sequence[Any]) -> list[M]:
+        """Every row, as in `first`."""
+        return [self.instance(values) for values in run(self._select(rest), params)]
+
     @cache  # noqa: B019  (Rows are few, and live as long as the process)
     def _select(self, rest: str) -> str:
         return f"SELECT {self.columns('t')} FROM {self.model._meta.db_table} t {rest}"  # noqa: S608

@@ -1,6 +1,6 @@
 """Browsers in which somebody is signed in; the module that the setting SESSION_ENGINE names."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
@@ -16,7 +16,7 @@ class SessionStore(DatabaseStore):
         return Session
 
     def create_model_instance(self, data: dict[str, Any]) -> "Session":
-        session: Session = super().create_model_instance(data)
+        session = cast(Session, super().create_model_instance(data))
         session.account_id = data.get(SESSION_KEY)
         return session
 

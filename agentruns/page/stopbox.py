@@ -68,7 +68,7 @@ def _below(children: Sequence[Relative]) -> list[str]:
 
 def _still_to_begin(run: Run) -> list[str]:
     """What has begun, and may only be finished; nothing else can start any more."""
-    if after := queries.waits_after(run):
+    if after := queries.waits_after(run, queries.in_flight(run)):
         steps = _("Stop takes effect after: %(steps)s.") % {"steps": "; ".join(after)}
         return [steps, _("Nothing else can start.")]
     return [_("No new action can start.")]

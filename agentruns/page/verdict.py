@@ -288,7 +288,7 @@ def _settled(run: Run, groups: Groups, stop: StopRequest) -> Phase:
             words = _("settled, but not everything is known")
         return Phase(_after(stop, stop.settled_at), words)
     flying = len(groups["in_flight"])
-    if after := waits_after(run):
+    if after := waits_after(run, groups["in_flight"]):
         words = _("Stop takes effect after: %(steps)s.") % {"steps": "; ".join(after)}
         return Phase("…", words, is_proven=False)
     if not flying:

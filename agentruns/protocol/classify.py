@@ -4,21 +4,21 @@ Guarantees one word per stop, the most serious that holds, decided under the run
 anything is changed; it is kept on the StopRequest and says how the interruption is closed.
 """
 
-from agentruns.models import Run, StopRequest, ToolCall
+from agentruns.models import Run, StopRequest
 from agentruns.states import NOT_YET_IN_FLIGHT
+from tools import prepared
 from tools.contract import Tier
+
+OPEN_CALLS = "SELECT tier, state FROM agentruns_toolcall WHERE run_id = %s AND state = ANY(%s)"
+OUTSIDE = ("in_flight", "in_doubt")
 
 Interrupted = StopRequest.Interrupted
 
 
 def interruption(run: Run) -> StopRequest.Interrupted:
     """What Stop would interrupt right now."""
-    open_calls = set(
-        ToolCall.objects.filter(
-            run=run, state__in=(*NOT_YET_IN_FLIGHT, "in_flight", "in_doubt")
-        ).values_list("tier", "state")
-    )
-    outside = {tier for tier, state in open_calls if state in ("in_flight", "in_doubt")}
+    open_calls = set(prepared.run(OPEN_CALLS, [run.pk, [*NOT_YET_IN_FLIGHT, *OUTSIDE]]))
+    outside = {tier for tier, state in open_calls if state in OUTSIDE}
     if outside - {Tier.READ_ONLY}:
         return Interrupted.AFTER_EFFECT
     if outside:

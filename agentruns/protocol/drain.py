@@ -12,10 +12,23 @@ from django.conf import settings
 from django.db import transaction
 
 from agentruns import pausepoints
-from agentruns.models import Run, StopRequest, ToolCall
+from agentruns.models import Run
 from agentruns.protocol import units
-from agentruns.protocol.ledger import DRIVER, EXECUTOR, SWEEPER, clock, move_run, save
+from agentruns.protocol.ledger import (
+    DRIVER,
+    EXECUTOR,
+    SWEEPER,
+    clock,
+    move_run,
+    save,
+    stop_of,
+)
 from agentruns.protocol.undo import is_undo_due, ring_if_due
+from tools import prepared
+
+OPEN_STATES = """
+SELECT DISTINCT state FROM agentruns_toolcall
+ WHERE run_id = %s AND state IN ('in_flight', 'in_doubt')"""
 
 
 def drain_deadline(now: datetime) -> datetime:
@@ -38,16 +51,13 @@ def settle(run: Run) -> None:
         return
     now = clock().now
     is_waiting = run.is_stopping and _waits_for_units(run, now)
-    open_states = set(
-        ToolCall.objects.filter(run=run, state__in=("in_flight", "in_doubt")).values_list(
-            "state", flat=True
-        )
-    )
+    open_states = {state for (state,) in prepared.run(OPEN_STATES, [run.pk])}
     is_idle = "in_flight" not in open_states and not is_waiting
     if run.status == "draining" and is_idle:
         verb = "settle_dirty" if open_states else "settle_clean"
-        stop = StopRequest.objects.get(run=run, epoch=run.epoch)
-        sets = save(stop, settled_at=now, undo_is_due=is_undo_due(run))
+        stop = stop_of(run)
+        assert stop is not None
+        sets = save(stop, settled_at=now, undo_is_due=is_undo_due(run, stop))
         move_run(run, verb, actor=EXECUTOR, sets=sets, ended_at=now, drain_deadline=None)
         transaction.on_commit(partial(pausepoints.reach, run.pk, "drain:settled"))
     elif run.status == "stopped_dirty" and not open_states:

@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 
 from agentruns import doorbell
 from agentruns.errors import NotFound
-from agentruns.models import Output, Run, ToolCall
+from agentruns.models import Output, Run, StopRequest, ToolCall
 from agentruns.models.shown import Sets, merged, seal
 from agentruns.states import CALL, OUTPUT, RUN, Machine
 from tools import prepared, texts
@@ -60,6 +60,7 @@ def report_by(now: datetime, timeout: float) -> datetime:
 
 
 RUNS, CALLS = prepared.Rows(Run), prepared.Rows(ToolCall)
+STOPS = prepared.Rows(StopRequest)
 
 
 def lock_run(run_id: str) -> Run:
@@ -78,6 +79,10 @@ def lock_run_if_free(run_id: str) -> Run | None:
     return free.filter(pk=run_id).first()
 
 
+CHILDREN = """
+SELECT id FROM agentruns_run WHERE parent_id = ANY(%s) AND id <> ALL(%s) ORDER BY id"""
+
+
 def lock_tree(run_id: str) -> list[Run]:
     """Lock the run, then its descendants; each generation in id order. Raises NotFound.
 
@@ -86,8 +91,7 @@ def lock_tree(run_id: str) -> list[Run]:
     """
     locked = {run_id: lock_run(run_id)}
     while True:
-        found = Run.objects.filter(parent__in=locked).exclude(pk__in=locked).order_by("pk")
-        new = list(found.values_list("pk", flat=True))
+        new = [pk for (pk,) in prepared.run(CHILDREN, [list(locked), list(locked)])]
         if not new:
             return list(locked.values())
         locked |= {pk: lock_run(pk) for pk in new}
@@ -129,6 +133,14 @@ def lock_call(call_id: str) -> tuple[Run, ToolCall]:
     if call is None:
         raise NotFound(call_id=call_id)
     return run, call
+
+
+def stop_of(run: Run) -> StopRequest | None:
+    """The stop that the run is under, or that came when it had ended."""
+    stop = STOPS.first("WHERE t.run_id = %s AND t.epoch = %s", [run.pk, run.epoch])
+    if stop:
+        stop.run = run
+    return stop
 
 
 class OpenCall(NamedTuple):

@@ -15,12 +15,13 @@ from django.utils.translation import gettext as _
 
 from agentruns import doorbell, pausepoints
 from agentruns.errors import BadInput
-from agentruns.models import Grant, Run, StopRequest, ToolCall
+from agentruns.models import Grant, Run, StopRequest
 from agentruns.models.shown import merged, seal
 from agentruns.protocol import items, units
 from agentruns.protocol.classify import interruption
 from agentruns.protocol.drain import begin_drain, drain_deadline
 from agentruns.protocol.ledger import (
+    CALLS,
     SWEEPER,
     add,
     born,
@@ -30,12 +31,14 @@ from agentruns.protocol.ledger import (
     person,
     record,
     save,
+    stop_of,
 )
 from agentruns.queries import stop_answer
 from agentruns.states import NOT_YET_IN_FLIGHT
 
 SIGNALS = ("user", "admin", "api", "budget", "handoff", "dependency")
 REASON_LENGTH = 500
+WAITING = "WHERE t.run_id = %s AND t.state = ANY(%s) ORDER BY t.number"
 
 
 def request_stop(
@@ -63,11 +66,12 @@ def request_stop(
             _shut_gate(each, began, asked)
         # The answer of each names those below it, as the stop has left them.
         for each in acting:
-            _conclude(each, actor=asked.actor)
-        if run not in acting and not run.stops.filter(epoch=run.epoch).exists():
+            _conclude(each, asked)
+        if run not in acting and not stop_of(run):
             _too_late(run, began, asked)
         # As kept, so that the first answer is like every other, to the byte.
-        stop = run.stops.get(epoch=run.epoch)
+        stop = stop_of(run)
+        assert stop is not None
     pausepoints.reach(run_id, "stop:committed")
     return stop
 
@@ -76,7 +80,7 @@ def stop_newborn(run: Run, parent: Run) -> None:
     """Stop a child in the transaction that bears it, because its parent is stopped or ended."""
     asked = Asked(None, "dependency", f"parent {parent.pk}")
     _shut_gate(run, clock().began, asked)
-    _conclude(run, actor=asked.actor)
+    _conclude(run, asked)
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,7 @@ def _shut_gate(run: Run, began: datetime, asked: Asked) -> None:
 def _put_away(run: Run, now: datetime, asked: Asked) -> None:
     """Void or freeze every call that has not started, but for those that finish a unit."""
     verb = "freeze" if asked.pending == StopRequest.Pending.FREEZE else "void"
-    waiting = list(ToolCall.objects.filter(run=run, state__in=NOT_YET_IN_FLIGHT))
+    waiting = CALLS.all(WAITING, [run.pk, list(NOT_YET_IN_FLIGHT)])
     begun = units.begun_units(run) if any(call.unit for call in waiting) else set()
     for call in waiting:
         if units.is_finishing(call, begun):
@@ -155,12 +159,14 @@ def _put_away(run: Run, now: datetime, asked: Asked) -> None:
         items.end(run, call, verb, actor=asked.actor, reason=reason, data=data, ended_at=now)
 
 
-def _conclude(run: Run, *, actor: str) -> None:
+def _conclude(run: Run, asked: Asked) -> None:
     """Keep the answer: it is what this request gets, now and at every repeat."""
-    stop = StopRequest.objects.get(run=run, epoch=run.epoch)
+    stop = stop_of(run)
+    assert stop is not None
+    stop.requested_by = asked.by
     sets = save(stop, answer=stop_answer(run, stop))
     sets = merged(sets, seal(stop, ["no_new_effect_at"]))
-    record(run, "stop.answered", actor=actor, sets=sets, epoch=stop.epoch)
+    record(run, "stop.answered", actor=asked.actor, sets=sets, epoch=stop.epoch)
 
 
 def _too_late(run: Run, began: datetime, asked: Asked) -> None:
@@ -176,4 +182,4 @@ def _too_late(run: Run, began: datetime, asked: Asked) -> None:
     )
     sets = add(stop)
     record(run, "stop.too_late", actor=asked.actor, sets=sets, ended_as=run.status)
-    _conclude(run, actor=asked.actor)
+    _conclude(run, asked)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from agentruns import doorbell
 from agentruns.errors import WrongState
 from agentruns.models import Agent, Run, StopRequest, ToolCall
-from agentruns.protocol.ledger import clock, record, save
+from agentruns.protocol.ledger import CALLS, clock, record, save, stop_of
 from agentruns.states import FINISHED_RUN, STOPPED_RUN
 from tools.contract import Tier
 from tools.models import Tool
@@ -20,6 +20,9 @@ from tools.policy import auto_undo
 
 ALLOWS_UNDO = (*STOPPED_RUN, *FINISHED_RUN, "suspended")
 STANDING = ("landed", "in_doubt")  # what stands in the world, or may
+TO_UNDO = f"""
+WHERE t.run_id = %s AND t.tier = '{Tier.REVERSIBLE}' AND t.state = ANY(%s)
+  AND t.undo_state <> '{ToolCall.UndoState.UNDONE}'"""
 
 
 def must_not_act(run: Run) -> None:
@@ -55,22 +58,20 @@ def is_by_itself(agent: Agent, says: str) -> bool:
     return says == Tool.AutoUndo.ALWAYS
 
 
-def is_undo_due(run: Run) -> bool:
-    """Whether undo follows the stop that the run is under by itself. Not where somebody goes on
+def is_undo_due(run: Run, stop: StopRequest) -> bool:
+    """Whether undo follows by itself the `stop` that the run is under. Not where somebody goes on
     with what the stop has kept: a person who took the run over, or who raises its limit.
     """
-    stop = StopRequest.objects.get(run=run, epoch=run.epoch)
     if stop.pending == StopRequest.Pending.FREEZE or stop.signal == "handoff":
         return False
     # A Stop waits for this, so the database picks; a run may have thousands of calls.
-    calls = ToolCall.objects.filter(run=run, tier=Tier.REVERSIBLE, state__in=STANDING)
-    return bool(undone_by_itself(run, calls.exclude(undo_state=ToolCall.UndoState.UNDONE)))
+    return bool(undone_by_itself(run, CALLS.all(TO_UNDO, [run.pk, list(STANDING)])))
 
 
 def due_stop(run: Run) -> StopRequest | None:
     """The stop that the run is under, if undo is due after it."""
-    stops = StopRequest.objects.filter(run=run, epoch=run.epoch, undo_is_due=True)
-    return stops.select_related("requested_by").first()
+    stop = stop_of(run)
+    return stop if stop and stop.undo_is_due else None
 
 
 def take_due(run: Run) -> bool:

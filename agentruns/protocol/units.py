@@ -16,9 +16,12 @@ from django.utils.translation import gettext as _
 
 from agentruns import doorbell
 from agentruns.models import Grant, Run, StopRequest, ToolCall
-from agentruns.protocol.ledger import EXECUTOR, OpenCall, clock, move_call
+from agentruns.protocol.ledger import CALLS, EXECUTOR, OpenCall, clock, move_call
 from agentruns.states import NOT_YET_IN_FLIGHT, READY
 
+WAITING = """
+WHERE t.run_id = %s AND t.unit <> '' AND t.state = ANY(%s)
+ORDER BY t.turn, t.unit, t.unit_step"""
 BEGUN = ("in_flight", "in_doubt", "landed")
 
 Begun: TypeAlias = set[tuple[int, str]]  # turn and unit
@@ -37,8 +40,7 @@ def is_finishing(call: ToolCall, begun: Begun) -> bool:
 
 def unfinished(run: Run) -> list[ToolCall]:
     """The steps that begun units still lack, in order."""
-    waiting = ToolCall.objects.filter(run=run, state__in=NOT_YET_IN_FLIGHT).exclude(unit="")
-    steps = list(waiting.order_by("turn", "unit", "unit_step"))
+    steps = CALLS.all(WAITING, [run.pk, list(NOT_YET_IN_FLIGHT)])
     begun = begun_units(run) if steps else set()
     return [step for step in steps if is_finishing(step, begun)]
 
