@@ -50,6 +50,7 @@ def _empty(_case: TransactionTestCase) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute(";".join(f'DELETE FROM "{name}"' for name in names if name not in _FOR_GOOD))
+        cursor.execute("SET LOCAL session_replication_role = origin")
         policy.sync()
 
 

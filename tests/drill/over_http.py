@@ -13,7 +13,7 @@ from agentruns.services.stack import Stack
 from tools.world.provider_record import ModelRequest, model_requests
 from tools.world.record import Effect, effects
 
-PATIENCE = 40.0  # seconds
+PATIENCE = 90.0  # seconds
 
 Data = dict[str, Any]
 

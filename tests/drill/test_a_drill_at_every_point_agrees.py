@@ -75,9 +75,10 @@ def test_what_had_not_started_can_be_kept_for_a_person(drills: Drills) -> None:
 
 
 def test_stop_before_the_start_leaves_nothing_to_do_for_a_late_message(drills: Drills) -> None:
-    """A10."""
+    """A10. (On a busy machine the sweeper may have had it begin before the Stop.)"""
     report = drills["--stop-at before-start"].report
-    assert report["tokens"]["generated"] == 0
+    assert (report["groups"]["done"], report["leaked"]) == ([], [])
+    assert report["tokens"]["after_stop_250ms"] == 0
 
 
 def test_stop_in_the_stream_ends_it_at_the_provider(drills: Drills) -> None:

@@ -114,6 +114,7 @@ def test_up_says_where_to_go_and_ctrl_c_ends_everything(up: Up, eventually: Even
     assert running_services(up.data_dir) == {}
 
 
+@pytest.mark.timeout(300)
 def test_a_start_after_a_kill_repairs_and_finds_its_data(up: Up, eventually: Eventually) -> None:
     first = up.start()
     _read_until_ready(first)
