@@ -165,13 +165,14 @@ def waits_after(run: Run, flying: Sequence[ToolCall]) -> list[str]:
 @dataclass(frozen=True)
 class Foresight:
     """What Stop would do right now: how many leave and cannot be called back, report, drop, can be
-    undone later, are undone `by_itself`; and what it would take effect `after`.
+    undone later, `partly` or wholly, are undone `by_itself`; and what it would take effect `after`.
     """
 
     leaving: int
     reporting: int
     dropped: int
     to_undo: int
+    partly: int = 0
     by_itself: int = 0
     after: tuple[str, ...] = ()
 
@@ -200,6 +201,11 @@ class Foresight:
                 self.to_undo,
             ): self.to_undo,
             ngettext(
+                "%(n)d action is done and can be partly undone afterwards.",
+                "%(n)d actions are done and can be partly undone afterwards.",
+                self.partly,
+            ): self.partly,
+            ngettext(
                 "%(n)d action is done and will then be undone by itself.",
                 "%(n)d actions are done and will then be undone by themselves.",
                 self.by_itself,
@@ -216,11 +222,13 @@ def foresight(run: Run) -> Foresight:
     kept = {step.pk for step in unfinished(run)}
     possible = [call for call in calls if undo_of(call) == "possible"]
     by_itself = len(undone_by_itself(run, possible))
+    partly = sum(call.tier == Tier.COMPENSABLE for call in possible)
     return Foresight(
         leaving=sum(call.tier == Tier.IRREVERSIBLE for call in flying),
         reporting=sum(call.tier != Tier.IRREVERSIBLE for call in flying),
         dropped=sum(call.state in NOT_YET_IN_FLIGHT and call.pk not in kept for call in calls),
-        to_undo=len(possible) - by_itself,
+        to_undo=len(possible) - partly - by_itself,
+        partly=partly,
         by_itself=by_itself,
         after=tuple(waits_after(run, flying)),
     )

@@ -20,6 +20,7 @@ from agentruns.page.answer import Answer
 from agentruns.page.reader import reading
 from agentruns.page.run import build, find, outlines
 from agentruns.postgresql.base import must_take_writes
+from agentruns.postgresql.snapshot import snapshot
 
 Result = TypeVar("Result")
 
@@ -102,10 +103,10 @@ class SharedDrawing:
         must_take_writes()  # another connection than the one that the reader was looked up by
         began = time.monotonic()
         user: Any = get_user_model().objects.filter(pk=self.reader.user_id, is_active=True).first()
-        run = find(self.run_id, user) if user else None
-        if run is None:
-            return None
-        with reading({"timezone": self.reader.zone}, self.reader.language):
+        with snapshot(), reading({"timezone": self.reader.zone}, self.reader.language):
+            run = find(self.run_id, user) if user else None
+            if run is None:
+                return None
             page = build(run, user)
             drawn = outlines(page, TOKEN)
         return Drawing(

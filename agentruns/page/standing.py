@@ -61,13 +61,15 @@ def wait_of(run: Run, groups: Groups) -> Wait | None:
     if run.suspended_reason == "approval":
         asking = [call for call in groups["waiting"] if call.state == "awaiting_approval"]
         said = ngettext(
-            "It waits for a person’s word on %(n)d action.",
-            "It waits for a person’s word on %(n)d actions.",
+            "It waits for somebody to approve %(n)d action.",
+            "It waits for somebody to approve %(n)d actions.",
             len(asking),
         )
         return Wait(said % {"n": len(asking)}, asking)
     if run.suspended_reason == "dependency":
         doubts = groups["in_doubt"]
+        if not doubts:
+            return None  # all are known again: it goes on in a moment
         said = ngettext(
             "It waits until it is known what became of %(n)d action.",
             "It waits until it is known what became of %(n)d actions.",

@@ -16,11 +16,12 @@ from agentruns.page.words import name_of, span, when_exactly
 # What Stop met, in one sentence (R10). True at the moment of Stop, and at any later one.
 INTERRUPTED: dict[str, Any] = {
     "before_start": gettext_lazy("It was stopped before it began."),
-    "generating": gettext_lazy("It was writing: what it had written is kept."),
+    "generating": gettext_lazy("The model was at work: what it had written is kept."),
     "in_read": gettext_lazy("It was only reading: that has changed nothing."),
     "before_effect": gettext_lazy("It was about to act: what had not started was dropped."),
     "after_effect": gettext_lazy(
-        "An action was on its way: how that ended is found out, and it is not sent again."
+        "An action was on its way. It still reports how it ended, or is in doubt; "
+        "it is not sent again."
     ),
     "waiting": gettext_lazy("It was waiting for a person: nothing was under way."),
 }

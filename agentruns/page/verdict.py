@@ -117,13 +117,23 @@ def count_sentences(groups: Groups) -> list[str]:
     never, flying = len(groups["never_started"]), len(groups["in_flight"])
     unfound = sum(call.reason in MAY_TURN_UP for call in groups["failed"])
     failed = len(groups["failed"]) - unfound
-    if done:
+    if done and all(call.tier == Tier.READ_ONLY for call in groups["done"]):
+        said.append(
+            ngettext(
+                "nothing was changed: %(number)s thing was looked up.",
+                "nothing was changed: %(number)s things were looked up.",
+                done,
+            )
+            % {"number": number(done)}
+        )
+    elif done:
         said.append(
             ngettext("%(number)s thing happened.", "%(number)s things happened.", done)
             % {"number": number(done)}
         )
     elif never or failed:
         said.append(_("nothing happened.") if not (doubt or flying or unfound) else "")
+    said += [_("in part: %(part)s.") % {"part": p} for p in _parts(groups["done"])]
     if undone := sum(1 for call in groups["done"] if call.undo_state):
         said.append(_undone(undone, done))
     if flying:
@@ -143,6 +153,12 @@ def count_sentences(groups: Groups) -> list[str]:
             % {"number": number(never)}
         )
     return [sentence(each) for each in said if each]
+
+
+def _parts(done: list[ToolCall]) -> list[str]:
+    """Of the one thing that happened, if that was in part: how much of it."""
+    effects = [call for call in done if call.tier != Tier.READ_ONLY]
+    return [part for call in effects if (part := in_part(call))] if len(effects) == 1 else []
 
 
 def _failures(failed: int, unfound: int) -> list[str]:
@@ -328,7 +344,7 @@ def not_done_by_stop(groups: Groups, stop: StopRequest, in_undo: Container[str] 
     standing = [call for call in effects if not (call.undo_state or call.pk in in_undo)]
     said = [words for call in effects if (words := _not_called_back(call, stop))]
     if any(undo_of(call) == "possible" for call in standing):
-        said.append(_("It did not take back what was done. That stays until you undo it below."))
+        said.append(_("It did not take back what was done. That stays unless it is undone."))
     if any(undo_of(call) == "impossible" for call in standing):
         said.append(_("What cannot be undone stays for good."))
     if groups["in_flight"]:

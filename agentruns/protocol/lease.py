@@ -88,7 +88,7 @@ def take_lease(run_id: str, *, epoch: int) -> Lease | None:
             move_run(run, "fail", actor=DRIVER, failure="turn_limit", ended_at=now)
             return None
         if run.status == "queued":
-            move_run(run, "begin", actor=DRIVER, started_at=now)
+            move_run(run, "begin", actor=DRIVER, started_at=run.started_at or now)
         holder = secrets.token_hex(16)
         sets = save(run, turn=run.turn + 1, lease_holder=holder, lease_expires_at=_expiry(now))
         checkpoints.before_turn(run, now)

@@ -56,7 +56,7 @@ def resume_run(run_id: str, *, by: Any, frozen: str = RELEASE, epoch: int | None
         issue(run, by=by)
         released = [each for each in _frozen(run) if _settle_frozen(run, each, frozen, actor)]
         if released:
-            move_run(run, "begin", actor=actor, started_at=clock().now)
+            move_run(run, "begin", actor=actor, started_at=run.started_at or clock().now)
             advance(run)
         else:
             doorbell.ring_task("agentruns.tasks.think", run.pk, run.epoch)

@@ -19,6 +19,7 @@ from agentruns.forms import frozen_chosen, limits_typed
 from agentruns.models import Run, ToolCall
 from agentruns.page.preview import preview_of
 from agentruns.page.run import TOP, build, find, sections
+from agentruns.postgresql.snapshot import snapshot
 from agentruns.protocol.budget import raise_budget
 from agentruns.protocol.pause import pause_run, unpause_run
 from agentruns.protocol.resume import resume_run
@@ -33,8 +34,9 @@ from review.services import answer_doubt, decide, look_up_again
 @require_safe
 def run(request: HttpRequest, run_id: str) -> HttpResponse:
     """The page of the run, complete as the ledger has it now."""
-    page = build(_seen(request, run_id), request.user)
-    drawn = sections(page, get_token(request))
+    with snapshot():
+        page = build(_seen(request, run_id), request.user)
+        drawn = sections(page, get_token(request))
     context = {
         "page": page,
         "run": page.run,

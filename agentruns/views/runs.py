@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from agentruns.errors import TooManyRuns
 from agentruns.forms import NewRunForm, new_key
 from agentruns.models import Agent, Run
+from agentruns.models.agent import DEMO
 from agentruns.page import workers
 from agentruns.page.choices import Choice, choices
 from agentruns.page.listing import listing
@@ -73,9 +74,13 @@ def _start_once(user: Any, form: NewRunForm) -> str:
 
 
 def _with_example(typed: QueryDict, agents: list[Agent]) -> dict[str, str]:
-    """An agent with its example of a goal, ready to be started or changed."""
-    slug = typed.get("example", "")
-    goal = next((a.example_goal for a in agents if a.pk == slug), typed.get("goal", ""))
+    """An agent with its example of a goal, ready to be started or changed; what somebody wrote
+    themselves stays in its place.
+    """
+    slug, goal = typed.get("example", ""), typed.get("goal", "")
+    examples = {agent.pk: agent.example_goal for agent in agents}
+    if not goal.strip() or goal in examples.values():
+        goal = examples.get(slug, goal)
     return {"agent": slug, "goal": goal, "key": typed.get("key") or new_key()}
 
 
@@ -86,5 +91,12 @@ def _first(agents: list[Agent]) -> str:
 def _form(
     request: HttpRequest, found: list[Choice], form: NewRunForm, *, status: int = 200
 ) -> HttpResponse:
-    context = {"form": form, "choices": found, "chosen": form["agent"].value()}
+    goal, example = form["goal"].value(), request.POST.get("example")
+    context = {
+        "form": form,
+        "choices": found,
+        "chosen": form["agent"].value(),
+        "is_demo": any(choice.agent.model.startswith(DEMO) for choice in found),
+        "is_kept": example and goal not in [choice.agent.example_goal for choice in found],
+    }
     return render(request, "agentruns/new_run.html", context, status=status)

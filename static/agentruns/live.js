@@ -29,6 +29,7 @@ document.addEventListener("page:drawn", () => {
 document.addEventListener("visibilitychange", () => document.hidden || hurry());
 window.addEventListener("focus", () => light.dataset.state === "many" && hurry());
 window.addEventListener("online", hurry);
+window.addEventListener("offline", () => socket && lost());
 // A connection can be dead without being closed: after a change of network, say.
 setInterval(() => socket && Date.now() - heardAt > LONGEST_SILENCE && lost(), 1000);
 

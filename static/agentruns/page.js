@@ -31,6 +31,7 @@ if (form && typed?.by === form.dataset.typedBy && !form.elements.goal.value) {
 }
 form?.addEventListener("submit", () => {
   const { csrfmiddlewaretoken, ...fields } = Object.fromEntries(new FormData(form));
+  if (!fields.goal.trim()) return;
   sessionStorage.setItem("typed", JSON.stringify({ by: form.dataset.typedBy, fields }));
 });
 
@@ -75,6 +76,11 @@ function unanswered(target) {
   if (target.hasAttribute("hx-trigger")) return; // only looked up again: nobody asked
   tell(document.getElementById("problem").dataset.noAnswer);
 }
+
+// What a preview says would be undone is what was ticked then.
+document.addEventListener("change", ({ target }) => {
+  if (target.form?.id === "undo") document.getElementById("undo-preview").replaceChildren();
+});
 
 document.addEventListener("click", (event) => {
   const place = event.target.closest("[data-close]");

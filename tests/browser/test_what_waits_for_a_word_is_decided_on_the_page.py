@@ -67,6 +67,6 @@ def test_on_a_phone_the_line_that_says_so_leads_there(ana: User, visit: Visit) -
     approve = call(page, MAIL).get_by_role("button", name="Approve")
     expect(approve).to_be_attached()
     expect(approve).not_to_be_in_viewport()
-    page.get_by_role("link", name="It waits for a person’s word on 1 action.").click()
+    page.get_by_role("link", name="It waits for somebody to approve 1 action.").click()
     expect(call(page, MAIL)).to_be_focused()
     expect(call(page, MAIL).locator("b")).to_be_in_viewport(ratio=1)

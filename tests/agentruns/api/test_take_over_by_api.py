@@ -48,5 +48,5 @@ def test_what_the_stop_met_is_told(steps: Steps, api: Api, owner: User) -> None:
     body = post(api(owner), f"runs/{run.pk}/cancel").json()
 
     assert body["interrupted"] == "generating"
-    assert body["closing"] == "It was writing: what it had written is kept."
+    assert body["closing"] == "The model was at work: what it had written is kept."
     steps.give_back(lease)

@@ -89,7 +89,7 @@ def test_a_second_stop_has_a_verdict_of_its_own(
     steps.give_back(lease)
     text = browser(owner).get(f"/runs/{run.pk}/").content.decode()
     said = words(text)
-    assert said.index("It was writing: what it had written is kept") < said.index("Earlier stops")
+    assert said.index("The model was at work: what it had") < said.index("Earlier stops")
     assert said.count("Cut off here when you pressed Stop.") == 1
     assert text.count('class="mark is-stop"') == 4  # two, in a wide and in a narrow picture
 

@@ -54,7 +54,7 @@ def test_afterwards_it_says_what_was_undone_and_what_was_not(
     assert said.count("Not undone: the undo was stopped") == 2
     assert "Three things happened. One of them has been undone." in said
     assert BUTTON not in said
-    assert "That stays until you undo it below." in said
+    assert "That stays unless it is undone." in said
 
 
 def test_what_was_dropped_can_be_ticked_again(undoing: Run, browser: Browser, owner: User) -> None:

@@ -110,7 +110,7 @@ def test_nothing_ticked_is_said_plainly(
     landed: list[ToolCall], browser: Browser, owner: User
 ) -> None:
     path = f"/runs/{landed[0].run_id}/undo/"
-    assert "Nothing is ticked that can be undone" in page(browser(owner), path)
+    assert "Tick what is to be undone" in page(browser(owner), path)
     assert browser(owner).post(path).status_code == 400
 
 
