@@ -112,30 +112,13 @@ def headline(run: Run, groups: Groups, *, has_text: bool = True) -> str:
 
 def count_sentences(groups: Groups) -> list[str]:
     """“Two things happened.” “One is in doubt.” …: a sentence for each group that has any."""
-    said = []
-    done, doubt = len(groups["done"]), len(groups["in_doubt"])
-    never, flying = len(groups["never_started"]), len(groups["in_flight"])
+    doubt, flying = len(groups["in_doubt"]), len(groups["in_flight"])
+    never = len(groups["never_started"])
     unfound = sum(call.reason in MAY_TURN_UP for call in groups["failed"])
     failed = len(groups["failed"]) - unfound
-    if done and all(call.tier == Tier.READ_ONLY for call in groups["done"]):
-        said.append(
-            ngettext(
-                "nothing was changed: %(number)s thing was looked up.",
-                "nothing was changed: %(number)s things were looked up.",
-                done,
-            )
-            % {"number": number(done)}
-        )
-    elif done:
-        said.append(
-            ngettext("%(number)s thing happened.", "%(number)s things happened.", done)
-            % {"number": number(done)}
-        )
-    elif never or failed:
-        said.append(_("nothing happened.") if not (doubt or flying or unfound) else "")
-    said += [_("in part: %(part)s.") % {"part": p} for p in _parts(groups["done"])]
-    if undone := sum(1 for call in groups["done"] if call.undo_state):
-        said.append(_undone(undone, done))
+    said = _done(groups["done"], is_all_known=not (doubt or flying or unfound))
+    if not groups["done"] and (never or failed) and not (doubt or flying or unfound):
+        said = [_("nothing happened.")]
     if flying:
         said.append(
             ngettext("%(number)s is in flight.", "%(number)s are in flight.", flying)
@@ -155,10 +138,26 @@ def count_sentences(groups: Groups) -> list[str]:
     return [sentence(each) for each in said if each]
 
 
-def _parts(done: list[ToolCall]) -> list[str]:
-    """Of the one thing that happened, if that was in part: how much of it."""
+def _done(done: list[ToolCall], *, is_all_known: bool) -> list[str]:
+    """Of what landed: how much, whether any of it changed anything, in part, and was undone."""
     effects = [call for call in done if call.tier != Tier.READ_ONLY]
-    return [part for call in effects if (part := in_part(call))] if len(effects) == 1 else []
+    words = {"number": number(len(done))}
+    if done and not effects:
+        said = [_("nothing was changed.")] if is_all_known else []
+        looked = ngettext(
+            "%(number)s thing was looked up.", "%(number)s things were looked up.", len(done)
+        )
+        return [*said, looked % words]
+    said = []
+    if done:
+        said = [
+            ngettext("%(number)s thing happened.", "%(number)s things happened.", len(done)) % words
+        ]
+    if len(effects) == 1 and (part := in_part(effects[0])):
+        said.append(_("in part: %(part)s.") % {"part": part})
+    if undone := sum(1 for call in done if call.undo_state):
+        said.append(_undone(undone, len(done)))
+    return said
 
 
 def _failures(failed: int, unfound: int) -> list[str]:

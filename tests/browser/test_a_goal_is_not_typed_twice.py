@@ -59,6 +59,18 @@ def test_it_is_there_after_a_refusal_and_starts_one_run(
     expect(note(at_desk)).to_be_hidden()
 
 
+def test_an_example_takes_no_place_of_what_was_written(at_desk: Visitor) -> None:
+    page = at_desk.page
+    page.goto("/runs/new/")
+    example = page.get_by_role("button", name="Use this example").first
+    example.click()
+    expect(goal(at_desk)).not_to_have_value("")
+    goal(at_desk).fill(GOAL)
+    example.click()
+    expect(page.get_by_text("What you wrote is still here")).to_be_visible()
+    expect(goal(at_desk)).to_have_value(GOAL)
+
+
 def test_nobody_who_signs_in_next_reads_it(
     at_desk: Visitor, oto: User, stack: Stack, complaints: Complaints
 ) -> None:

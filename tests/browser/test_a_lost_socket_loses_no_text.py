@@ -46,7 +46,7 @@ def test_what_was_written_meanwhile_is_there_once(
     run.let_go("token:50")
     expect(badge(page)).to_contain_text("Stopped")
     must_read_as_written(page, run)
-    expect(verdict(page)).to_have_text("One thing happened.")
+    expect(verdict(page)).to_have_text("Nothing was changed. One thing was looked up.")
     assert page.evaluate("window.isSame") is True
 
 

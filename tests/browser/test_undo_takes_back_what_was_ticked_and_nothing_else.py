@@ -27,6 +27,10 @@ def test_one_of_two_is_undone_and_the_other_stands(at_desk: Visitor) -> None:
     expect(preview).to_contain_text("People may have read it")
     expect(preview.locator("li")).to_have_count(1)
     assert [effect.undone_at for effect in at_desk.effects(run)] == [None, None]
+    for tick in (message.get_by_role("checkbox").uncheck, message.get_by_role("checkbox").check):
+        tick()  # it is no preview of what is ticked now
+        expect(preview).to_be_empty()
+    page.get_by_role("button", name="Undo what is ticked").click()
 
     preview.get_by_role("button", name="Undo this action").click()
     for tab in (page, other):

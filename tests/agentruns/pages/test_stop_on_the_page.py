@@ -51,7 +51,7 @@ def test_stop_works_without_javascript_and_counts_what_happened(
     run, (note, _book, _send) = steps.running("test.note", "test.book", "test.send")
     steps.act(note)
     text = press(browser(owner), run)
-    assert "One thing happened. Two never started." in words(text)
+    assert "Nothing was changed. One thing was looked up. Two never started." in words(text)
     assert numbers(text) == {
         "done": 1, "in_doubt": 0, "never_started": 2, "failed": 0, "in_flight": 0,
     }  # fmt: skip
@@ -159,6 +159,6 @@ def test_in_doubt_comes_first_with_its_one_question(
     steps.act(note)
     steps.act(book)
     said = words(press(browser(owner), run))
-    assert "One thing happened. One is in doubt." in said
+    assert "One thing was looked up. One is in doubt." in said
     assert "Stopped, one thing in doubt" in said
     assert said.index("Did this happen?") < said.index("in the order in which it happened")

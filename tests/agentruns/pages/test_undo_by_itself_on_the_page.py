@@ -34,7 +34,7 @@ def test_the_place_of_stop_says_it_beforehand(
     acted: tuple[Run, list[ToolCall]], browser: Browser, owner: User
 ) -> None:
     said = page(browser(owner), f"/runs/{acted[0].pk}/")
-    assert "1 action is done and can be undone afterwards." in said
+    assert "1 action is done and can be partly undone afterwards." in said
     assert "1 action is done and will then be undone by itself." in said
 
 
