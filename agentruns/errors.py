@@ -36,7 +36,7 @@ class NotAllowed(AgentrunsError):
 class NotFound(AgentrunsError):
     code = "not_found"
     status = 404
-    sentence = _("There is nothing here by that name.")
+    sentence = _("There is nothing here by that name, or it is not yours to see.")
 
 
 class OldLink(AgentrunsError):

@@ -129,7 +129,7 @@ def action_of(call: ToolCall, context: Context) -> Action:
     return Action(
         call=call,
         pill=call_pill(call, is_held=context.run.suspended_reason in HELD),
-        tier=undone_mark(step, call) or tier_words(call.tier, call.tool),
+        tier=undone_mark(step, call) or _tier(call),
         notes=_notes(call, context),
         args=fields_of(call.args, registered.args.model_fields if registered else ()),
         receipt=_receipt(call),
@@ -144,6 +144,13 @@ def action_of(call: ToolCall, context: Context) -> Action:
         items=items,
         items_words=count_items(items),
     )
+
+
+def _tier(call: ToolCall) -> str:
+    """How far it can be undone, where there is or may be anything to undo."""
+    if CALL.states[call.state].group in ("failed", "never_started"):
+        return ""
+    return tier_words(call.tier, call.tool)
 
 
 def _notes(call: ToolCall, context: Context) -> list[str]:

@@ -221,7 +221,9 @@ def call_pill(call: ToolCall, *, is_held: bool = False) -> Pill:
     if part := in_part(call):
         return Pill(f"{part} · {clock(call.ended_at)}", state.tone, "◐")
     if call.state == "landed":
-        label = _("done %(time)s") % {"time": clock(call.ended_at)}
+        # Of what a person said that it happened, nobody knows when.
+        is_said = "answered_by" in (call.receipt or {})
+        label = str(state.label) if is_said else _("done %(time)s") % {"time": clock(call.ended_at)}
     return _pill(state, sentence(label))
 
 

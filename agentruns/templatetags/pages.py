@@ -53,7 +53,7 @@ def language_tag(code: str) -> str:
 @register.filter
 def joined(notes: Iterable[str]) -> str:
     """Short facts on one line."""
-    return " · ".join(notes)
+    return " · ".join(filter(None, notes))
 
 
 @register.filter

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from agentruns.api.errors import OtherCharset
 from agentruns.api.problems import problem_response
-from agentruns.errors import AgentrunsError, DatabaseAway
+from agentruns.errors import AgentrunsError, DatabaseAway, NotFound
 
 HEADINGS = {
     400: gettext_lazy("That did not work"),
@@ -37,7 +37,7 @@ def problem(request: HttpRequest, error: AgentrunsError) -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Django's handler404. Says the same for what is not there and for what is not yours."""
-    return _page(request, 404, _("There is nothing here by that name, or it is not yours to see."))
+    return _page(request, 404, str(NotFound.sentence))
 
 
 def not_allowed(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
