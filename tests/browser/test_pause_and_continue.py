@@ -39,11 +39,11 @@ def test_by_keyboard_the_focus_goes_to_what_comes_next(at_desk: Visitor) -> None
 
 def test_what_waits_while_paused_is_neither_sent_nor_lost(at_desk: Visitor) -> None:
     page = at_desk.page
-    run = at_desk.start("ticket", "call:3:claimed")
+    run = at_desk.start("ticket", "call:3:buffered")
     expect(call(page, "Ticket")).to_be_visible()
     page.get_by_role("button", name="Pause").click()
     expect(notice(page, "paused")).to_be_visible()
-    run.let_go("call:3:claimed")
+    run.let_go("call:3:buffered")
     expect(call(page, "Ticket")).to_contain_text("On hold")
     assert [effect.tool for effect in at_desk.effects(run)] == []
     page.get_by_role("button", name="Continue").click()
