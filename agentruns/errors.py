@@ -77,6 +77,14 @@ class DatabaseAway(AgentrunsError):
     )
 
 
+class TooBusy(AgentrunsError):
+    """It waited for its turn for too long, or too many of the same asker did."""
+
+    code = "too_busy"
+    status = 503
+    sentence = _("Too much is asked for here at once, so this was not done. Try again in a moment.")
+
+
 class PagesBusy(AgentrunsError):
     """What draws the pages did not answer in time; Stop does not need it."""
 

@@ -8,29 +8,31 @@ that no page can take, also while the process behind hangs or is down.
 import asyncio
 import json
 from typing import Any
-from weakref import WeakValueDictionary
 
 from django.conf import settings
+from django.http import parse_cookie
 from django.urls import Resolver404, ResolverMatch, resolve, reverse
 
 from agentruns.api.problems import CONTENT_TYPE, problem
 from agentruns.asgi import django_application
 from agentruns.bodies import Bodies
-from agentruns.errors import AgentrunsError, DatabaseAway, PagesBusy
+from agentruns.errors import AgentrunsError, PagesBusy, TooBusy
 from agentruns.passing import PagesAway, Passing, Receive, Scope, Send
+from agentruns.turns import Asker, Turns
 
 # By the names of their views: what must be answered whatever the pages do.
 URGENT = {"run-stop", "run-pause", "run-undo-stop", "call-withhold", "api-cancel", "api-pause"}
 SMALL = {"healthz", "readyz", "run-brief"}
 RUN_PAGE = "run"
-# Of what is urgent, one for a run at a time: while its row is locked, each would hold a thread and
-# a connection, and those who want to stop another run need some too.
-OF_ONE_RUN = 1
+OF_RUNS = "/api/v1/runs"  # where nobody is answered but who is signed in
 WAIT_LIMIT = 20.0  # seconds until one's turn: by then the database has given up on those before
 
 passing = Passing(settings.PAGES_SOCKET, settings.PAGES_PATIENCE)
 bodies = Bodies(settings.BODY_PATIENCE, settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
-turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+# Together as many as there are connections to the database. Of what is urgent an asker has one for
+# a run at a time: while its row is locked, each would hold a connection.
+urgent = Turns(places=18, of_one=12, queue=100, patience=WAIT_LIMIT)
+small = Turns(places=4, of_one=2, queue=20, patience=5.0)
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -38,7 +40,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "lifespan":
         await passing.lifespan(receive, send)
     elif scope["type"] == "websocket":
-        await passing.socket(scope, receive, send)
+        await passing.socket(scope, receive, recognising(scope, send))
     else:
         try:
             async with bodies.whole(receive) as received:
@@ -52,26 +54,58 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
     view = _view_of(scope["path"])
     name = view.url_name if view else ""
+    if name in URGENT or scope["path"].startswith(OF_RUNS):
+        send = recognising(scope, send)
     if view and name in URGENT and scope["method"] == "POST":
-        await _in_turn(view.kwargs["run_id"], scope, receive, send)
+        await _in_turn(urgent, view.kwargs["run_id"], scope, kept(receive), send)
     elif name in SMALL:
-        await django_application(scope, receive, send)
+        await _in_turn(small, "", scope, receive, send)
     else:
         await passing.request(scope, receive, send)
 
 
-async def _in_turn(run_id: str, scope: Scope, receive: Receive, send: Send) -> None:
-    """Raises DatabaseAway for one that those before keep waiting for too long."""
-    turn = turns.setdefault(run_id, asyncio.Semaphore(OF_ONE_RUN))
-    try:
-        async with asyncio.timeout(WAIT_LIMIT):
-            await turn.acquire()
-    except TimeoutError:
-        raise DatabaseAway from None
-    try:
+async def _in_turn(turns: Turns, thing: str, scope: Scope, receive: Receive, send: Send) -> None:
+    """Raises TooBusy."""
+    async with turns.turn(asker_of(scope), thing):
         await django_application(scope, receive, send)
-    finally:
-        turn.release()
+
+
+def recognising(scope: Scope, send: Send) -> Send:
+    """Whoever is let in here is somebody, and comes before those of whom that is not known."""
+
+    async def heard(message: Any) -> None:
+        is_let_in = message["type"] == "websocket.accept" or (
+            message["type"] == "http.response.start" and message["status"] < 300
+        )
+        if is_let_in:
+            urgent.recognise(asker_of(scope))
+        await send(message)
+
+    return heard
+
+
+def asker_of(scope: Scope) -> Asker:
+    """By the token or the session that is sent along; neither is looked up here."""
+    address = (scope.get("client") or ("",))[0]
+    headers = dict(scope["headers"])
+    token = headers.get(b"authorization", b"").decode("latin-1")
+    cookies = parse_cookie(headers.get(b"cookie", b"").decode("latin-1"))
+    return Asker(address, token or cookies.get(settings.SESSION_COOKIE_NAME, ""))
+
+
+def kept(receive: Receive) -> Receive:
+    """What has arrived whole is done, also for one who has gone since: Stop, above all."""
+    is_read = False
+
+    async def received() -> Any:
+        nonlocal is_read
+        if is_read:
+            await asyncio.Future()
+        message = await receive()
+        is_read = not message.get("more_body")
+        return message
+
+    return received
 
 
 def _view_of(path: str) -> ResolverMatch | None:
@@ -104,7 +138,13 @@ async def _answer_instead(scope: Scope, send: Send, error: AgentrunsError) -> No
             message = {**message, "status": error.status, "headers": headers}
         await send(message)
 
-    await django_application(inner, _nothing_more(), send_so)
+    try:
+        async with small.turn(asker_of(scope), ""):
+            await django_application(inner, _nothing_more(), send_so)
+    except TooBusy:
+        plain = [(b"content-type", b"text/plain; charset=utf-8"), *more]
+        await send({"type": "http.response.start", "status": error.status, "headers": plain})
+        await send({"type": "http.response.body", "body": str(error.sentence).encode()})
 
 
 def _nothing_more() -> Receive:

@@ -8,12 +8,14 @@ from django.views.decorators.http import require_safe
 
 from agentruns import rights
 from agentruns.api.errors import BodyTooLarge, BodyTooSlow
-from agentruns.errors import DatabaseAway, NotFound, PagesBusy
+from agentruns.errors import DatabaseAway, NotFound, PagesBusy, TooBusy
 from agentruns.models import ToolCall
 from agentruns.page.run import TITLE_LENGTH, find
 from agentruns.page.words import run_pill, shorten
 
-INSTEAD = {each.code: each for each in (PagesBusy, DatabaseAway, BodyTooSlow, BodyTooLarge)}
+INSTEAD = {
+    each.code: each for each in (PagesBusy, TooBusy, DatabaseAway, BodyTooSlow, BodyTooLarge)
+}
 
 
 @login_required
