@@ -2,12 +2,25 @@
 
 from collections.abc import Callable
 
+from django.utils.translation import gettext as _
+
+from agentruns.errors import WrongState
 from agentruns.models import Run
 from agentruns.protocol.heads import CUT_BACK, is_whole
 from agentruns.protocol.undo import ALLOWS_UNDO
 from agentruns.queries import undo_of
 from agentruns.rights import may_undo
 from compensation.models import Compensation
+from compensation.queries import living_steps
+
+
+def must_not_be_undoing(run: Run) -> None:
+    """Raise WrongState while what the run did is being undone: undo never races an effect."""
+    if living_steps(run):
+        raise WrongState(
+            _("What it did is being undone. Wait for the end of that, or stop the undo."),
+            status=run.status,
+        )
 
 
 def refusal(run: Run, step: Compensation) -> str:

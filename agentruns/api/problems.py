@@ -27,6 +27,7 @@ from agentruns.api.errors import (
     TooManyAttempts,
 )
 from agentruns.errors import AgentrunsError, BadInput, DatabaseAway, NotAllowed, NotFound
+from tools.storable import storable
 
 CONTENT_TYPE = "application/problem+json"
 TYPE = "urn:agentruns:problem:"
@@ -71,7 +72,7 @@ def problem(error: AgentrunsError) -> dict[str, Any]:
     if field := body.pop("field", None):
         message = {"field": field, "message": body["detail"], "code": error.code}
         body["errors"] = [message]
-    return body
+    return dict(storable(body))  # it may repeat what was sent, which may be no text at all
 
 
 def problem_response(error: AgentrunsError) -> JsonResponse:
@@ -125,7 +126,7 @@ def _problem_of_framework(error: exceptions.APIException) -> dict[str, Any]:
         "detail": detail,
         "code": code,
     }
-    return body | ({"errors": errors} if errors else {})
+    return dict(storable(body | ({"errors": errors} if errors else {})))
 
 
 def _flat(details: Any, field: str = "") -> Iterator[dict[str, str]]:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from agentruns.models import LedgerEvent, Run, StopRequest, ToolCall
 from agentruns.page.words import clock, span
+from agentruns.states import MAY_TURN_UP
 
 
 def stop_moment(stop: StopRequest | None) -> datetime | None:
@@ -42,8 +43,12 @@ def crossing(call: ToolCall, stops: Sequence[StopRequest]) -> str:
     if ended is None:
         return _("left %(before)s before Stop") % {"before": before}
     words = {"before": before, "after": span(ended - moment)}
-    if call.state == "landed":
+    if call.state == "landed" and call.doubted_at is None:
         return _("left %(before)s before Stop, arrived %(after)s after") % words
+    if call.state == "landed":
+        return _("left %(before)s before Stop, known to have happened %(after)s after") % words
+    if call.reason in MAY_TURN_UP:
+        return _("left %(before)s before Stop, counts as not done since %(after)s after") % words
     return _("left %(before)s before Stop, known to have failed %(after)s after") % words
 
 

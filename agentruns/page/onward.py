@@ -27,7 +27,9 @@ class Onward:
         return not self.why_not
 
 
-def onward_of(run: Run, groups: Groups, spending: Spending) -> Onward | None:
+def onward_of(
+    run: Run, groups: Groups, spending: Spending, *, is_undoing: bool = False
+) -> Onward | None:
     """What stands between the run and its going on; None if it was not stopped."""
     if not run.is_stopped:
         return None
@@ -37,11 +39,11 @@ def onward_of(run: Run, groups: Groups, spending: Spending) -> Onward | None:
         "%(n)d actions were held back. What becomes of them?",
         held,
     ) % {"n": held}
-    why_not = _why_not(run, groups, spending)
+    why_not = _why_not(run, groups, spending, is_undoing=is_undoing)
     return Onward(held, words if held else "", why_not, bool(spending.reached))
 
 
-def _why_not(run: Run, groups: Groups, spending: Spending) -> str:
+def _why_not(run: Run, groups: Groups, spending: Spending, *, is_undoing: bool) -> str:
     if run.status == "stopped_dirty":
         doubt = len(groups["in_doubt"])
         return ngettext(
@@ -49,6 +51,8 @@ def _why_not(run: Run, groups: Groups, spending: Spending) -> str:
             "Not yet: first it has to be known what became of %(n)d actions. Answer them above.",
             doubt,
         ) % {"n": doubt}
+    if is_undoing:
+        return _("Not yet: what it did is being undone.")
     if run.parent is not None and not run.parent.is_active:
         return _("Not by itself: the run that started it has ended or was stopped.")
     if spending.reached:

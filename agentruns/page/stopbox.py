@@ -33,6 +33,7 @@ def stopbox_of(
     children: Sequence[Relative],
     *,
     may_stop: bool,
+    is_undoing: bool,
 ) -> StopBox:
     """What stands at the place of Stop at this moment."""
     if run.is_active and may_stop:
@@ -43,14 +44,17 @@ def stopbox_of(
     if run.is_active:
         said = [_("Only %(name)s or an admin can stop it.") % {"name": name_of(run.owner)}]
         return StopBox(False, _("Not yours to stop"), "■", "plain", said)
+    idle = _("Nothing in this run acts any more.")
+    if is_undoing:
+        idle = _("What it did is being undone.")
     if run.is_stopping:
         said = [_by(stop), *_still_to_begin(run)]
         return StopBox(False, _("Stopping …"), "■", "stopping", [s for s in said if s])
     if run.is_stopped:
-        said = [_by(stop), _("Nothing in this run acts any more.")]
+        said = [_by(stop), idle]
         return StopBox(False, _("Stopped"), "■", "stopped", [s for s in said if s])
     ended = _("It ended by itself at %(time)s.") % {"time": clock(run.ended_at)}
-    said = [ended, _("Nothing in this run acts any more.")]
+    said = [ended, idle]
     if run.status == "failed":
         return StopBox(False, _("Failed"), "✕", "failed", said)
     return StopBox(False, _("Finished"), "✓", "done", said)

@@ -201,11 +201,20 @@ def too_late(run: Run, stop: StopRequest | None, viewer: object) -> str:
         "span": span(stop.requested_at - stop.no_new_effect_at),
         "name": name_of(stop.requested_by),
     }
-    if stop.requested_by == viewer:
-        if run.status == "failed":
-            return _("It had failed %(span)s before your stop, which changed nothing.") % words
-        return _("It had finished %(span)s before your stop, which changed nothing.") % words
-    return _("It had ended %(span)s before %(name)s pressed Stop, which changed nothing.") % words
+    if stop.requested_by != viewer:
+        said = _("It had ended %(span)s before %(name)s pressed Stop") % words
+    elif run.status == "failed":
+        said = _("It had failed %(span)s before your stop") % words
+    else:
+        said = _("It had finished %(span)s before your stop") % words
+    at_once = StopRequest.objects.filter(run__parent=run, requested_at=stop.requested_at)
+    if below := at_once.filter(won_by=StopRequest.WonBy.STOP).count():
+        return ngettext(
+            "%(said)s, which ended %(n)d run that it had started.",
+            "%(said)s, which ended %(n)d runs that it had started.",
+            below,
+        ) % {"said": said, "n": below}
+    return _("%(said)s, which changed nothing.") % {"said": said}
 
 
 # --- Phases ------------------------------------------------------------------------------------
@@ -245,6 +254,9 @@ def _because_of_parent(parent: Run | None) -> str:
 
 def _generation(run: Run, outputs: list[Output], stop: StopRequest) -> Phase:
     written = sum(output.tokens_out for output in outputs)
+    if stop.generation_stopped_at and outputs and outputs[-1].status == "complete":
+        ended = _("the model had just ended its answer")
+        return Phase(_after(stop, stop.generation_stopped_at), ended)
     if stop.generation_stopped_at:
         return Phase(
             _after(stop, stop.generation_stopped_at),
@@ -350,7 +362,9 @@ def not_done_by_stop(groups: Groups, stop: StopRequest, in_undo: Container[str] 
         said.append(_("It does not break off what is in flight: that still reports how it ended."))
     if groups["in_doubt"]:
         said.append(_("It does not know what became of what is in doubt. Nothing is sent again."))
-    if not (effects or groups["in_flight"] or groups["in_doubt"]):
+    if unfound := [call for call in groups["failed"] if call.reason in MAY_TURN_UP]:
+        said.append(_("What counts as not done may still arrive. If it does, it is said here."))
+    if not (effects or groups["in_flight"] or groups["in_doubt"] or unfound):
         said.append(_("There was nothing to take back: nothing had been changed."))
     return said
 

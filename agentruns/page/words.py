@@ -50,6 +50,7 @@ DENIED = {
     "run_not_running": gettext_lazy("The run was not running any more."),
     "old_epoch": gettext_lazy("It belonged to an earlier part of the run."),
     "claim_lost": gettext_lazy("Another worker had taken it over."),
+    "owner_deactivated": gettext_lazy("The account of its owner was deactivated."),
     "unknown_tool": gettext_lazy("There is no tool by that name."),
     "grant_does_not_cover": gettext_lazy("This run was not given the right to use this tool."),
     "tool_changed": gettext_lazy(

@@ -67,6 +67,7 @@ WORDS = {
     "ledger_cut_back": "Not executed: records of this run are missing.",
     "args_changed": "Not executed: its arguments are not those that you wrote.",
     "tool_disabled": "Not executed: an administrator has switched this tool off.",
+    "owner_deactivated": "Not executed: the account of the run's owner was deactivated.",
     "grant_does_not_cover": "Not executed: this run may not use that tool.",
     "needs_consent": "Not executed: by the rules as they are now, a person has to approve it, and "
     "nobody has. You may ask for it again: then somebody is asked.",

@@ -415,6 +415,7 @@ CHECKS: list[tuple[str, Callable[[Attempt], bool]]] = [
     ("old_epoch", lambda a: a.run.epoch == a.call.epoch or a.finishes),
     ("claim_lost", _is_ours),
     (CUT_BACK, _has_whole_ledger),
+    ("owner_deactivated", lambda a: a.run.owner.is_active),
     ("unknown_tool", lambda a: a.policy.known),
     ("grant_does_not_cover", _grant_covers),
     (TOOL_CHANGED, lambda a: is_as_proposed(a.call, a.policy)),

@@ -5,6 +5,7 @@ under a new grant, issued by the person; that it does not as long as anything is
 that what was held back by the stop is let go or dropped by the same decision.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
@@ -21,6 +22,8 @@ from agentruns.protocol.ledger import clock, lock_run, move_call, move_run, pers
 from agentruns.protocol.room import must_have_room
 
 RELEASE, VOID = "release", "void"
+# What else may stand in the way, under the run's lock: raises WrongState. Other apps add theirs.
+GUARDS: list[Callable[[Run], None]] = []
 
 
 def resume_run(run_id: str, *, by: Any, frozen: str = RELEASE, epoch: int | None = None) -> Run:
@@ -65,6 +68,8 @@ def resume_run(run_id: str, *, by: Any, frozen: str = RELEASE, epoch: int | None
 
 
 def _must_be_resumable(run: Run) -> None:
+    for guard in GUARDS:
+        guard(run)
     if run.status == "stopped_dirty":
         raise WrongState(
             _("Not everything is known yet. Find out what became of what is in doubt first."),

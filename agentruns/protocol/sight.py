@@ -89,7 +89,7 @@ def look(call_id: str, *, at_gate: bool = False) -> Sight:
 
 @cache
 def _rows() -> tuple[Rows, ...]:
-    owner = Rows(get_user_model(), "id", "username", "first_name", "last_name")
+    owner = Rows(get_user_model(), "id", "username", "first_name", "last_name", "is_active")
     tool = Rows(Tool, *OF_TOOL)
     return Rows(ToolCall), owner, tool, Rows(Grant, "id", "tools", "tiers")
 

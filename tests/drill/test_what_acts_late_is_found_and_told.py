@@ -30,7 +30,8 @@ def test_what_comes_before_its_horizon_is_found_and_never_called_failed(
     looked = [event.data["found"] for event in events if event.kind == "call.looked_up"]
 
     assert report["status"] == status
-    assert (looked[0], looked[-1], call.state) == ("NotLanded", "Receipt", "landed")
+    assert (looked[-1], call.state) == ("Receipt", "landed")
+    assert set(looked[:-1]) <= {"NotLanded"}  # where the machine lets it look as soon as it may
     assert not events.filter(kind="call.failed").exists()
     if arguments == STOPPED:
         assert drills[arguments].effects() == {"chat.post_message": 1}

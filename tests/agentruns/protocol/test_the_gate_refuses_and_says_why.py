@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.models import User
 
 from agentruns.models import Grant, ToolCall
 from agentruns.protocol.gate import claim_call, pass_gate
@@ -19,6 +20,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "C8, D19: the grant was revoked": (
         lambda call: Grant.objects.update(revoked_at="2026-01-01T00:00Z"),
         "grant_does_not_cover",
+    ),
+    "the owner's account was deactivated": (
+        lambda call: User.objects.filter(pk=call.run.owner_id).update(is_active=False),
+        "owner_deactivated",
     ),
     "the grant names other tools": (
         lambda call: rewrite(Grant.objects.all(), tools=["test.note"]),
