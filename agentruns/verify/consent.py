@@ -4,7 +4,7 @@ people have to agree, all of them have.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from agentruns.models import ToolCall
 from agentruns.protocol.consent import AGREED
@@ -16,9 +16,7 @@ from tools.digest import args_digest
 from tools.errors import BadArguments
 from tools.storable import storable
 
-# An event is a little younger than the look at the clock that it is about.
-SLACK = timedelta(seconds=1)
-
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # What the ledger says of a decision.
 DECIDED = {"approved": AGREED, "rejected": ("call.rejected",)}
 
@@ -88,6 +86,12 @@ def _gate_had_consent(facts: Facts, call: ToolCall, history: list[Event]) -> Ite
         yield facts.unless(call.consent_count == consent.counted, what)
 
 
+def _looked_at(event: Event) -> datetime:
+    """When the gate looked: a moment before it wrote, or some on a busy machine."""
+    said = event.sets.get("call", {}).get("gate_passed_at")
+    return EPOCH + timedelta(microseconds=said) if said else event.at
+
+
 def _not_allowed(call: ToolCall, event: Event, consent: _Consent) -> str:
     """Why the call should not have passed the gate at this moment; "" if it was right to."""
     if not consent.was_asked and event.data.get("tier") != Tier.IRREVERSIBLE:
@@ -99,7 +103,7 @@ def _not_allowed(call: ToolCall, event: Event, consent: _Consent) -> str:
         return f"passed the gate with the word of {len(consent.people)} people out of {needed}"
     if not consent.digest == call.args_digest != "":
         return "passed the gate with other arguments than those that were approved"
-    if consent.expires_at is None or event.at > consent.expires_at + SLACK:
+    if consent.expires_at is None or _looked_at(event) > consent.expires_at:
         return "passed the gate after its approval had run out"
     return ""
 

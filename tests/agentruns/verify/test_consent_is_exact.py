@@ -77,7 +77,11 @@ def test_an_approval_that_had_run_out(approved: Run) -> None:
         "UPDATE agentruns_ledgerevent SET data = data || "
         f"""jsonb_build_object('expires_at', at::text) WHERE {asked}"""
     )
-    sql("UPDATE agentruns_ledgerevent SET at = at + interval '1 hour' WHERE seq > 3")
+    sql(
+        "UPDATE agentruns_ledgerevent SET sets = jsonb_set(sets, '{call,gate_passed_at}', "
+        "to_jsonb((sets #>> '{call,gate_passed_at}')::bigint + 3600000000)) "
+        "WHERE kind = 'call.commit_allowed'"
+    )
 
     assert any("after its approval had run out" in what for what in whats("I12"))
 
