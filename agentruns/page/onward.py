@@ -27,9 +27,7 @@ class Onward:
         return not self.why_not
 
 
-def onward_of(
-    run: Run, groups: Groups, spending: Spending, *, is_undoing: bool = False
-) -> Onward | None:
+def onward_of(run: Run, groups: Groups, spending: Spending, *, is_undoing: bool) -> Onward | None:
     """What stands between the run and its going on; None if it was not stopped."""
     if not run.is_stopped:
         return None

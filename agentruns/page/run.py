@@ -155,21 +155,13 @@ def build(run: Run, user: Any) -> RunPage:
     spending = spending_of(run)
     children = children_of(run, user)
     is_over = not run.is_active
-    is_undoing = any(step.is_living for step in steps.values())
     return RunPage(
         run=run,
         viewer=viewer,
         pill=run_pill(run, in_doubt=len(groups["in_doubt"])),
         tokens=sum(output.tokens_out for output in outputs),
         stop=stop,
-        stopbox=stopbox_of(
-            run,
-            calls,
-            stop,
-            children,
-            may_stop=viewer.may_stop,
-            is_undoing=is_undoing,
-        ),
+        stopbox=stopbox_of(run, calls, stop, children, undoing, may_stop=viewer.may_stop),
         answer=answer_of(run, outputs, calls, stops, user),
         actions=list(found.values()),
         groups=_shown(groups, found) if is_over else [],
@@ -180,7 +172,7 @@ def build(run: Run, user: Any) -> RunPage:
         notices=notices_of(run, groups, spending),
         wait=wait_of(run, groups),
         spending=spending,
-        onward=onward_of(run, groups, spending, is_undoing=is_undoing),
+        onward=onward_of(run, groups, spending, is_undoing=undoing.can_stop),
         earlier=[each for each in past if each.stop != stop],
         children=children,
         parent=parent_of(run, user),

@@ -9,6 +9,7 @@ from django.utils.translation import ngettext
 from agentruns import queries
 from agentruns.models import Run, StopRequest, ToolCall
 from agentruns.page.family import Relative, acting_below
+from agentruns.page.undoing import Undoing
 from agentruns.page.words import clock, name_of
 from tools.contract import Tier
 
@@ -31,9 +32,9 @@ def stopbox_of(
     calls: list[ToolCall],
     stop: StopRequest | None,
     children: Sequence[Relative],
+    undoing: Undoing,
     *,
     may_stop: bool,
-    is_undoing: bool,
 ) -> StopBox:
     """What stands at the place of Stop at this moment."""
     if run.is_active and may_stop:
@@ -45,7 +46,7 @@ def stopbox_of(
         said = [_("Only %(name)s or an admin can stop it.") % {"name": name_of(run.owner)}]
         return StopBox(False, _("Not yours to stop"), "■", "plain", said)
     idle = _("Nothing in this run acts any more.")
-    if is_undoing:
+    if undoing.calls:
         idle = _("What it did is being undone.")
     if run.is_stopping:
         said = [_by(stop), *_still_to_begin(run)]

@@ -7,6 +7,7 @@ from agentruns.protocol import doubt
 from agentruns.protocol.execute import look_up_call
 from agentruns.protocol.heads import chain_heads
 from agentruns.protocol.lease import Fragment, take_lease
+from agentruns.protocol.resume import resume_run
 from agentruns.protocol.start import start_run
 from agentruns.protocol.stop import request_stop
 from agentruns.protocol.turn import finish_turn
@@ -43,6 +44,18 @@ def test_a_run_that_waits_can_be_undone_and_a_run_that_goes_on_cannot(
     undo_all(run)
     assert (step(run).state, step(run).reason) == ("failed", "run_acts")
     assert in_world(world, run)[0].undone_at is None
+
+
+def test_a_run_does_not_go_on_while_what_it_did_is_being_undone(
+    owner: User, world: RunningWorld
+) -> None:
+    run = stopped(owner, message())
+    saga.request_undo(run.pk, by=owner, call_ids=[call(run).pk])
+    with pytest.raises(WrongState, match="is being undone"):
+        resume_run(run.pk, by=owner)
+    undo_all(run)
+    assert step(run).state == "undone"
+    assert resume_run(run.pk, by=owner).is_active
 
 
 def test_only_what_landed_and_can_be_undone_is_planned(

@@ -46,6 +46,17 @@ def test_a_stop_is_not_refused_for_what_it_does_not_know(
     assert answer.status_code == 202
 
 
+@pytest.mark.parametrize("verb", ["cancel", "resume", "pause"])
+@pytest.mark.parametrize(
+    "text", ['{"pending": "\\ud800"}', '{"frozen": "\\ud800"}', '{"\\ud800": 1}']
+)
+def test_half_a_sign_that_an_error_repeats_is_no_error_of_ours(
+    steps: Steps, api: Api, owner: User, verb: str, text: str
+) -> None:
+    path = f"/api/v1/runs/{steps.start().pk}/{verb}"
+    assert api(owner).post(path, text, content_type=JSON).status_code in (202, 400, 409)
+
+
 CHARSETS = ["utf-7", "idna", "utf-16", "latin-1", "punycode", "no-such", "zlib", '"utf-7"']
 
 

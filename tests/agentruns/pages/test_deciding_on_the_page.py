@@ -156,6 +156,9 @@ def test_what_was_not_found_so_far_says_until_when_it_may_still_arrive(
     said = page(client, f"/runs/{slow.run_id}/")
     assert "One counts as not done." in said
     assert f"not found until {clock(late.horizon_at)}, so it counts as not done" in said
+    assert "What counts as not done may still arrive." in said
+    assert "nothing had been changed" not in said
+    assert "known to have failed" not in said
     assert f"we look once more at {clock(late.next_lookup_at)}, in case it arrives late" in said
 
 

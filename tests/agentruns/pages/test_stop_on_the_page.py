@@ -10,7 +10,7 @@ from agentruns.protocol.outcome import record_landed
 from tests.agentruns.outside import Outside
 from tests.agentruns.pages.conftest import Browser
 from tests.agentruns.pages.reading import numbers, page, words
-from tests.agentruns.steps import Steps, now
+from tests.agentruns.steps import Steps, anew, now
 from tools.contract import Receipt
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -106,6 +106,31 @@ def test_pressed_too_late_it_says_who_was_first(
     said = words(press(browser(owner), run))
     assert "before your stop, which changed nothing." in said
     assert now(run).status == "completed"
+
+
+def test_pressed_too_late_it_still_ends_what_the_run_had_started(
+    steps: Steps, browser: Browser, owner: User
+) -> None:
+    run = steps.start()
+    lease = steps.think(run)
+    child = steps.start(parent_id=run.pk)
+    steps.finish(lease)
+    said = words(press(browser(owner), run))
+    assert "before your stop, which ended 1 run that it had started." in said
+    assert now(child).status == "stopped_clean"
+
+
+def test_what_was_found_out_after_the_stop_is_not_said_to_have_arrived_then(
+    steps: Steps, browser: Browser, owner: User, outside: Outside
+) -> None:
+    outside.answers["test.book"] = "lost"
+    run, (book,) = steps.running("test.book")
+    steps.act(book)
+    press(browser(owner), run)
+    steps.look_up(anew(book))
+    said = page(browser(owner), f"/runs/{run.pk}/")
+    assert "before Stop, known to have happened" in said
+    assert "before Stop, arrived" not in said
 
 
 def test_an_admin_stops_the_run_of_somebody_else_under_their_own_name(
