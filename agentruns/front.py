@@ -40,7 +40,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "lifespan":
         await passing.lifespan(receive, send)
     elif scope["type"] == "websocket":
-        await passing.socket(scope, receive, recognising(scope, send))
+        await passing.socket(scope, receive, recognising(asker_of(scope), send))
     else:
         try:
             async with bodies.whole(receive) as received:
@@ -54,23 +54,20 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
     view = _view_of(scope["path"])
     name = view.url_name if view else ""
+    asker = asker_of(scope)
     if name in URGENT or scope["path"].startswith(OF_RUNS):
-        send = recognising(scope, send)
+        send = recognising(asker, send)
     if view and name in URGENT and scope["method"] == "POST":
-        await _in_turn(urgent, view.kwargs["run_id"], scope, kept(receive), send)
+        async with urgent.turn(asker, view.kwargs["run_id"]):
+            await django_application(scope, kept(receive), send)
     elif name in SMALL:
-        await _in_turn(small, "", scope, receive, send)
+        async with small.turn(asker, ""):
+            await django_application(scope, receive, send)
     else:
         await passing.request(scope, receive, send)
 
 
-async def _in_turn(turns: Turns, thing: str, scope: Scope, receive: Receive, send: Send) -> None:
-    """Raises TooBusy."""
-    async with turns.turn(asker_of(scope), thing):
-        await django_application(scope, receive, send)
-
-
-def recognising(scope: Scope, send: Send) -> Send:
+def recognising(asker: Asker, send: Send) -> Send:
     """Whoever is let in here is somebody, and comes before those of whom that is not known."""
 
     async def heard(message: Any) -> None:
@@ -78,7 +75,7 @@ def recognising(scope: Scope, send: Send) -> Send:
             message["type"] == "http.response.start" and message["status"] < 300
         )
         if is_let_in:
-            urgent.recognise(asker_of(scope))
+            urgent.recognise(asker)
         await send(message)
 
     return heard

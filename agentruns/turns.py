@@ -42,7 +42,7 @@ class Turns:
         self._waiting: dict[Asker, deque[_Waiting]] = {}
         self._served: set[_Waiting] = set()
         self._known: OrderedDict[Asker, None] = OrderedDict()
-        self._last: Counter[str] = Counter()  # by address and by asker: when it last had a turn
+        self._last: Counter[str | Asker] = Counter()  # by address, by asker: when it had a turn
         self._count = 0
 
     def recognise(self, asker: Asker) -> None:
@@ -79,18 +79,18 @@ class Turns:
             self._take(found)
             self._served.add(found)
             self._count += 1
-            self._last[found.asker.address] = self._last[repr(found.asker)] = self._count
+            self._last[found.asker.address] = self._last[found.asker] = self._count
             found.turn.set_result(None)
 
     def _first(self) -> _Waiting | None:
         """Who is next: known ones, and of them whose address, then who, has waited longest. Those
-        who are not known have half of the places.
+        who are not known have half of the places. One who has just given up may still be queued.
         """
         mine = Counter(each.asker for each in self._served)
         things = {(each.asker, each.thing) for each in self._served}
         strangers = sum(not each.is_known for each in self._served)
         free = [
-            next((w for w in queue if (asker, w.thing) not in things), None)
+            next((w for w in queue if (asker, w.thing) not in things and not w.turn.done()), None)
             for asker, queue in self._waiting.items()
             if mine[asker] < self._of_one
         ]
@@ -99,7 +99,7 @@ class Turns:
 
     def _place(self, waiting: _Waiting) -> tuple[bool, int, int]:
         asker = waiting.asker
-        return (not waiting.is_known, self._last[asker.address], self._last[repr(asker)])
+        return (not waiting.is_known, self._last[asker.address], self._last[asker])
 
     def _take(self, waiting: _Waiting) -> None:
         """Out of the queue."""

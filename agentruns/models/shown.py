@@ -81,6 +81,11 @@ def fact(row: models.Model, name: str) -> Any:
     return value
 
 
+def moment(said: int) -> datetime:
+    """The time that `fact` wrote."""
+    return _EPOCH + said * _MICROSECOND
+
+
 def is_as_said(row: models.Model, name: str, said: Any) -> bool:
     """Whether a column is what an event has said of it; `said` is None where none ever did."""
     shown: Shown = row.SHOWN  # type: ignore[attr-defined]

@@ -4,9 +4,10 @@ people have to agree, all of them have.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from agentruns.models import ToolCall
+from agentruns.models.shown import moment
 from agentruns.protocol.consent import AGREED
 from agentruns.states import CALL
 from agentruns.verify.facts import Event, Facts, Finding
@@ -16,7 +17,6 @@ from tools.digest import args_digest
 from tools.errors import BadArguments
 from tools.storable import storable
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # What the ledger says of a decision.
 DECIDED = {"approved": AGREED, "rejected": ("call.rejected",)}
 
@@ -89,7 +89,7 @@ def _gate_had_consent(facts: Facts, call: ToolCall, history: list[Event]) -> Ite
 def _looked_at(event: Event) -> datetime:
     """When the gate looked: a moment before it wrote, or some on a busy machine."""
     said = event.sets.get("call", {}).get("gate_passed_at")
-    return EPOCH + timedelta(microseconds=said) if said else event.at
+    return moment(said) if said else event.at
 
 
 def _not_allowed(call: ToolCall, event: Event, consent: _Consent) -> str:

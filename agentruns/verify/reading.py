@@ -1,14 +1,13 @@
 """Read runs with all that is on record about them: many at a time, each batch as of one moment."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
-from django.db import connection, transaction
 from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 
 from agentruns.models import CallItem, LedgerEvent, Output, Run, StopRequest, ToolCall
 from agentruns.models.ledger import HASH
+from agentruns.postgresql.snapshot import snapshot
 from agentruns.protocol.ledger import clock
 from agentruns.verify.facts import Event, Facts, Scope
 from agentruns.verify.sweeps import Sweeps
@@ -31,25 +30,13 @@ def batches(scope: Scope) -> Iterator[list[Facts]]:
     """Every run of `scope`, in order of id. Memory does not grow with their number."""
     sweeps, last = Sweeps(), ""
     while True:
-        with one_moment():
+        with snapshot():
             runs = _runs_after(scope, last)
             batch = _facts_of(runs, sweeps)
         if not batch:
             return
         last = runs[-1].pk
         yield batch
-
-
-@contextmanager
-def one_moment() -> Iterator[None]:
-    """Read the database as it was at one moment, while others write to it."""
-    if connection.in_atomic_block:  # somebody else decided already what this sees
-        yield
-        return
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        yield
 
 
 def _runs_after(scope: Scope, last: str) -> list[Run]:

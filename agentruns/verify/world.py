@@ -7,9 +7,9 @@ from itertools import chain, islice
 from django.db.models import QuerySet
 
 from agentruns.models import CallItem, ToolCall
+from agentruns.postgresql.snapshot import snapshot
 from agentruns.states import READY
 from agentruns.verify.facts import Breach, Finding, Scope
-from agentruns.verify.reading import one_moment
 from compensation.models import Compensation
 from tools.contract import Tier
 from tools.world.record import RECORDED, Effect, Part, effects_of, parts
@@ -115,7 +115,7 @@ def _before_the_world(
     before it is on record. Where there are no rows, nothing is read.
     """
     for part in _parts(scope):
-        with one_moment():
+        with snapshot():
             rows = calls.iterator(chunk_size=BATCH)
             first = list(islice(rows, 1))
             if not first:

@@ -9,7 +9,6 @@ import os
 import sys
 import tempfile
 from socketserver import ForkingMixIn, StreamRequestHandler, UnixStreamServer
-from typing import Any
 
 import django
 from django.core.management import ManagementUtility
@@ -46,7 +45,7 @@ def exit_code(arguments: list[str]) -> int:
     return 0
 
 
-def main() -> Any:
+def main() -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "agentruns.settings"
     django.setup()
     exit_code(["--list-points"])  # loads what a drill needs
